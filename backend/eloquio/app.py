@@ -1,0 +1,160 @@
+"""The application: what is made at the start and ended at the end, and which routes there are."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from eloquio.auth import routes as auth
+from eloquio.auth.door import KeyDoor
+from eloquio.auth.keys import required_key
+from eloquio.chat import routes as chat
+from eloquio.engines.inventory import Inventory
+from eloquio.engines.pool import Pool
+from eloquio.errors import EloquioError, InvalidRequest, NotFound, Unexpected
+from eloquio.guard import Guard, HostPolicy
+from eloquio.models import routes as models
+from eloquio.models.catalog import Catalog
+from eloquio.models.loading import Planner
+from eloquio.models.schema import LoadRequest
+from eloquio.settings import Settings
+from eloquio.store.database import open_database
+from eloquio.store.preferences import PreferenceStore
+from eloquio.system import routes as system
+from eloquio.system.version import own_version
+
+BUILTIN_MODEL = "builtin/smollm2-135m-instruct"
+_ROUTERS = (models.router, chat.router, system.router)
+
+logger = structlog.get_logger(__name__)
+
+
+def create_app(settings: Settings) -> FastAPI:
+    key = required_key(settings)
+    door = KeyDoor(key) if key else None
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            await _open(app, settings, stack)
+            yield
+
+    app = FastAPI(
+        title="Eloquio",
+        version=own_version(),
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        middleware=[Middleware(Guard, hosts=HostPolicy.for_settings(settings), door=door)],
+        exception_handlers={
+            EloquioError: _render,
+            RequestValidationError: _render_validation,
+            HTTPException: _render_http,
+            Exception: _render_unexpected,
+        },
+    )
+    app.state.door = door
+    for router in _ROUTERS:
+        app.include_router(router, prefix="/v1")
+    for router in _ROUTERS:
+        # Where scripts written for others of this kind look; not listed twice.
+        app.include_router(router, prefix="/api/inference", include_in_schema=False)
+    _include_bare(app)
+    app.include_router(auth.router)
+    page = settings.page_dir or _built_page()
+    if page is not None:
+        app.frontend("/", directory=page, fallback="index.html")
+    return app
+
+
+def _include_bare(app: FastAPI) -> None:
+    """The routes that old scripts know at the root, and the ones that watchdogs ask for."""
+    names = {"/load", "/unload", "/status", "/validate", "/chat/completions", "/health", "/ready"}
+    for router in _ROUTERS:
+        for route in router.routes:
+            if getattr(route, "path", "") in names:
+                app.router.routes.append(route)
+
+
+async def _open(app: FastAPI, settings: Settings, stack: AsyncExitStack) -> None:
+    database = await open_database(settings.home)
+    stack.push_async_callback(database.close)
+    preferences = await PreferenceStore.open(database)
+
+    def folders() -> Sequence[Path]:
+        return (*settings.model_dirs, *preferences.current.model_dirs)
+
+    inventory = Inventory(settings)
+    catalog = Catalog(settings, folders)
+    planner = Planner(catalog, inventory)
+    pool = Pool(settings, planner.plan_by_name)
+    stack.push_async_callback(pool.close)
+    app.state.preferences = preferences
+    app.state.inventory = inventory
+    app.state.catalog = catalog
+    app.state.planner = planner
+    app.state.pool = pool
+    if settings.load_on_start and preferences.current.load_on_start:
+        first = asyncio.create_task(_load_first(pool, planner, preferences))
+        stack.callback(first.cancel)
+
+
+async def _load_first(pool: Pool, planner: Planner, preferences: PreferenceStore) -> None:
+    """The last model again, or the built-in one: the page is ready to chat when it opens."""
+    last = preferences.current.last_load or {"model_path": BUILTIN_MODEL}
+    try:
+        await pool.load(await planner.plan(LoadRequest.model_validate(last), pool))
+    except EloquioError as error:
+        logger.warning("first_load_failed", model=last.get("model_path"), error=error.message)
+
+
+def _built_page() -> Path | None:
+    """The page that lies in this package, or that this checkout has built."""
+    package = Path(__file__).parent
+    for folder in (package / "page", package.parents[1] / "frontend" / "dist"):
+        if (folder / "index.html").is_file():
+            return folder
+    return None
+
+
+# Errors --------------------------------------------------------------------------------------
+
+
+async def _render(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, EloquioError)
+    headers = {}
+    if error.retry_after_seconds is not None:
+        headers["retry-after"] = str(error.retry_after_seconds)
+    logger.info("request_refused", path=request.url.path, code=error.code, message=error.message)
+    return JSONResponse(error.body(), status_code=error.status, headers=headers)
+
+
+async def _render_validation(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
+    message = f"{where}: {first['msg']}" if where else str(first["msg"])
+    return await _render(
+        request, InvalidRequest(f"The request isn't right. {message}.", param=where or None)
+    )
+
+
+async def _render_http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        return await _render(request, NotFound("There is nothing at this address."))
+    refused = InvalidRequest(str(error.detail))
+    refused.status = error.status_code
+    return await _render(request, refused)
+
+
+async def _render_unexpected(request: Request, error: Exception) -> JSONResponse:
+    logger.exception("unexpected_error", path=request.url.path, exc_info=error)
+    return await _render(request, Unexpected("Something in Eloquio itself failed."))

@@ -1,0 +1,316 @@
+"""One engine, from its start to its end. Its own task is the only writer of its state."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import structlog
+
+from eloquio.engines import exits
+from eloquio.engines.address import Address, new_address
+from eloquio.engines.kinds import llama_server
+from eloquio.engines.kinds.llama_server import Facts, FlagReader
+from eloquio.engines.log import LogRing
+from eloquio.engines.process import EngineProcess
+from eloquio.engines.spec import EngineSpec
+from eloquio.engines.state import EngineState, Failed, Phase, Ready, Starting, Stopped, Stopping
+from eloquio.errors import (
+    EloquioError,
+    EngineCrashed,
+    EngineNoProgress,
+    EngineSocketFailed,
+    EngineStartFailed,
+    EngineUnavailable,
+    EngineUnreachable,
+    LoadCancelled,
+    Unexpected,
+)
+from eloquio.settings import Settings
+
+_POLL_SECONDS = 0.05
+# From a broken connection to the process's end being known.
+_CRASH_TIMEOUT_SECONDS = 3.0
+_PROBE = aiohttp.ClientTimeout(total=5.0)
+_BACK_OFF_SECONDS = (5.0, 10.0, 20.0, 40.0, 60.0)
+# A crash after so long in service is a new one, not the last one's echo.
+_HEALTHY_SECONDS = 60.0
+
+logger = structlog.get_logger(__name__)
+
+
+class EngineIsStopping(Exception):
+    """It was asked to serve after it was asked to stop; its owner starts another."""
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """What all engines of one backend share."""
+
+    settings: Settings
+    folder: Path
+    flag_reader: FlagReader
+    changed: Callable[[], None]
+    clock: Callable[[], float] = time.monotonic
+
+
+class Engine:
+    """Callers ask for outcomes: `ensure_ready`, `serving`, `stop`. None branches on `state`."""
+
+    def __init__(self, spec: EngineSpec, name: str, workplace: Workplace) -> None:
+        self.spec = spec
+        self.log = LogRing()
+        self.facts: Facts | None = None
+        self.warnings: list[str] = list(spec.warnings)
+        self.busy = 0
+        self.waiting = 0
+        self.restarts = 0
+        self.last_error: EloquioError | None = None
+        self.last_used = workplace.clock()
+        self.state: EngineState = Stopped()
+        self.client: aiohttp.ClientSession | None = None
+        self._name = name
+        self._workplace = workplace
+        self._process: EngineProcess | None = None
+        self._life: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[None] | None = None
+        self._is_stopping = False
+        self._failures = 0
+        self._not_before = 0.0
+        self._ready_since = 0.0
+
+    # What callers ask for --------------------------------------------------------------------
+
+    async def ensure_ready(self) -> None:
+        """Returns when it serves; raises why it doesn't. A caller that leaves stops nothing."""
+        if self._is_stopping:
+            raise EngineIsStopping
+        if self._life is None or self._life.done():
+            self._refuse_during_back_off()
+            self._begin()
+        assert self._ready is not None
+        self.waiting += 1
+        try:
+            await asyncio.shield(self._ready)
+        finally:
+            self.waiting -= 1
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[aiohttp.ClientSession]:
+        """A client for one request, which counts as busy until the block ends."""
+        await self.ensure_ready()
+        assert self.client is not None
+        self.busy += 1
+        try:
+            yield self.client
+        finally:
+            self.busy -= 1
+            self.last_used = self._workplace.clock()
+
+    async def stop(self) -> None:
+        """Returns when the process is gone, from whatever point of its life; final."""
+        self._is_stopping = True
+        life = self._life
+        if life is None:
+            return
+        if not life.done() and not isinstance(self.state, Stopping):
+            life.cancel()
+        await asyncio.wait([life])
+
+    async def cause_of_loss(self) -> EloquioError:
+        """Why a connection to it broke: the crash, once that is known, or that nobody knows."""
+        if self._life is not None:
+            await asyncio.wait([self._life], timeout=_CRASH_TIMEOUT_SECONDS)
+        if self.is_settled and self.last_error is not None:
+            return self.last_error
+        if self._is_stopping:
+            return EngineCrashed("The model was unloaded while it was answering.", next_step=None)
+        return EngineUnreachable("The connection to the engine broke.")
+
+    # What may inform a display ---------------------------------------------------------------
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    @property
+    def uptime_seconds(self) -> float | None:
+        if not isinstance(self.state, Ready):
+            return None
+        return self._workplace.clock() - self._ready_since
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing of it runs or is about to."""
+        return self._life is None or self._life.done()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._is_stopping
+
+    def resident_bytes(self) -> int | None:
+        return None if self._process is None else self._process.resident_bytes()
+
+    # Its life: everything below runs in its own task -----------------------------------------
+
+    def _begin(self) -> None:
+        self._ready = asyncio.get_running_loop().create_future()
+        # Nobody may be waiting for it: a failure is then told by `state`, not by a warning.
+        self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())
+        self._life = asyncio.create_task(self._live(self._ready), name=f"engine {self.spec.model}")
+
+    async def _live(self, ready: asyncio.Future[None]) -> None:
+        error: EloquioError | None = None
+        try:
+            process = await self._start()
+            ready.set_result(None)
+            status = await process.wait()
+            error = exits.crash(status, list(self.log))
+        except asyncio.CancelledError:
+            error = None
+        except EloquioError as failure:
+            error = failure
+        except Exception:
+            logger.exception("engine_task_failed", model=self.spec.model)
+            error = Unexpected("The engine's supervisor failed.")
+        try:
+            await self._clean_up()
+        finally:
+            self._settle(ready, error)
+
+    def _settle(self, ready: asyncio.Future[None], error: EloquioError | None) -> None:
+        if error is None:
+            self._become(Stopped())
+            error = LoadCancelled("The load was cancelled by an unload.")
+        else:
+            self.last_error = error
+            self._remember_failure()
+            logger.warning("engine_failed", model=self.spec.model, code=error.code)
+            self._become(Failed(error=error.body()["error"]))
+        if not ready.done():
+            ready.set_exception(error)
+
+    async def _start(self) -> EngineProcess:
+        started = self._workplace.clock()
+        self._become(Starting(total_bytes=self.spec.memory.weights_bytes))
+        binary = await asyncio.to_thread(llama_server.locate, self._workplace.settings)
+        flags = await self._workplace.flag_reader.flags(binary)
+        address = new_address(self._workplace.folder, self._name)
+        command = llama_server.command(self.spec, binary, flags, address, self._workplace.folder)
+        self.log = LogRing()
+        environment = llama_server.environment(binary, os.environ)
+        try:
+            process = await EngineProcess.start(command, environment, self.log)
+        except OSError as failure:
+            raise EngineStartFailed(
+                f"The engine could not be started: {failure.strerror}."
+            ) from failure
+        self._process = process
+        self.client = address.client()
+        await self._wait_until_healthy(process, address, started)
+        self.facts = await self._read_facts()
+        self.warnings = [*self.spec.warnings, *llama_server.differences(self.spec, self.facts)]
+        self._ready_since = self._workplace.clock()
+        seconds = self._ready_since - started
+        self._become(Ready(pid=process.pid, load_seconds=round(seconds, 3)))
+        logger.info("engine_ready", model=self.spec.model, pid=process.pid, seconds=seconds)
+        return process
+
+    async def _wait_until_healthy(
+        self, process: EngineProcess, address: Address, started: float
+    ) -> None:
+        """Bounded by inactivity, not by time: a load that moves may take hours."""
+        clock = self._workplace.clock
+        limit = self._workplace.settings.start_inactivity_seconds
+        last_signs, last_moved = process.signs_of_life(), clock()
+        while process.returncode is None:
+            if await self._is_healthy():
+                return
+            signs = process.signs_of_life()
+            if signs != last_signs:
+                last_signs, last_moved = signs, clock()
+            elif clock() - last_moved > limit:
+                raise EngineNoProgress(
+                    f"The engine showed no sign of life for {limit:g} s while it was starting.",
+                    evidence=exits.without_paths("\n".join(self.log.tail(exits.EVIDENCE_LINES))),
+                )
+            self._show_progress(process, clock() - started)
+            await asyncio.sleep(_POLL_SECONDS)
+        status = await process.wait()
+        raise exits.start_failure(status, list(self.log))
+
+    async def _is_healthy(self) -> bool:
+        assert self.client is not None
+        try:
+            async with self.client.get("/health", timeout=_PROBE) as reply:
+                return reply.status == 200
+        except (aiohttp.ClientError, TimeoutError):
+            return False
+
+    async def _read_facts(self) -> Facts:
+        """Asks the engine what it made of its options, and makes sure that it is ours."""
+        assert self.client is not None
+        try:
+            async with self.client.get("/props", timeout=_PROBE) as reply:
+                properties = await reply.json()
+        except (aiohttp.ClientError, TimeoutError, ValueError) as failure:
+            raise EngineStartFailed("The engine started but can't describe itself.") from failure
+        if properties.get("model_alias") != self.spec.model:
+            raise EngineSocketFailed("Another server answers in the engine's place.")
+        return llama_server.facts(properties)
+
+    def _show_progress(self, process: EngineProcess, elapsed_seconds: float) -> None:
+        total = self.spec.memory.weights_bytes
+        # The weights are mapped or read into this process: what it holds says how far it is.
+        loaded = min(process.resident_bytes() or 0, total)
+        phase: Phase = "warming" if total and loaded >= total else "starting"
+        self._become(
+            Starting(
+                phase=phase,
+                loaded_bytes=loaded,
+                total_bytes=total,
+                elapsed_seconds=round(elapsed_seconds, 2),
+            )
+        )
+
+    async def _clean_up(self) -> None:
+        process = self._process
+        if process is not None:
+            if process.returncode is None:
+                self._become(Stopping())
+            status = await process.stop(self._workplace.settings.stop_grace_seconds)
+            logger.info("engine_ended", model=self.spec.model, status=exits.ending(status))
+        if self.client is not None:
+            await self.client.close()
+        self.client, self._process, self.facts = None, None, None
+
+    def _become(self, state: EngineState) -> None:
+        self.state = state
+        self._workplace.changed()
+
+    # Back-off --------------------------------------------------------------------------------
+
+    def _remember_failure(self) -> None:
+        now = self._workplace.clock()
+        served_well = self._ready_since and now - self._ready_since > _HEALTHY_SECONDS
+        crashed_first_time = self._ready_since and self._failures == 0
+        self._failures = 1 if served_well else self._failures + 1
+        self.restarts += 1
+        if served_well or crashed_first_time:
+            return
+        step = min(self._failures, len(_BACK_OFF_SECONDS)) - 1
+        self._not_before = now + _BACK_OFF_SECONDS[step]
+
+    def _refuse_during_back_off(self) -> None:
+        wait = self._not_before - self._workplace.clock()
+        if wait > 0 and self.last_error is not None:
+            raise EngineUnavailable(
+                f"The model failed before: {self.last_error.message}",
+                evidence=self.last_error.evidence,
+                next_step=self.last_error.next_step,
+                retry_after_seconds=max(1, round(wait)),
+            )

@@ -1,0 +1,198 @@
+"""Which engines run: the only place that knows."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import count
+
+import aiohttp
+
+from eloquio.engines.broadcast import Broadcast
+from eloquio.engines.engine import Engine, EngineIsStopping, Workplace
+from eloquio.engines.kinds.llama_server import FlagReader
+from eloquio.engines.run_folder import RunFolder
+from eloquio.engines.spec import EngineSpec
+from eloquio.engines.state import Ready
+from eloquio.errors import EngineBusy, LoadCancelled, NoModelLoaded, ShuttingDown
+from eloquio.settings import Settings
+
+Planner = Callable[[str], Awaitable[EngineSpec]]
+
+
+@dataclass(frozen=True)
+class _Load:
+    spec: EngineSpec
+    task: "asyncio.Task[Engine]"
+
+    async def outcome(self) -> Engine:
+        """The engine, once it is ready. A caller that leaves doesn't end the load."""
+        try:
+            return await asyncio.shield(self.task)
+        except asyncio.CancelledError:
+            if self.task.cancelled():
+                raise LoadCancelled("The load was cancelled by an unload.") from None
+            raise
+
+
+class Pool:
+    """Loads, leases and unloads engines, one model per task unless asked to keep others.
+
+    A load belongs to the pool, not to the request that asked for it: a caller that leaves stops
+    nothing, a second one joins, and only an unload cancels.
+    """
+
+    def __init__(self, settings: Settings, plan: Planner) -> None:
+        self.changed = Broadcast()
+        self._run_folder = RunFolder.create(settings.home)
+        self._workplace = Workplace(
+            settings, self._run_folder.path, FlagReader(), self.changed.publish
+        )
+        self._plan = plan
+        self._engines: dict[str, Engine] = {}
+        self._loads: dict[str, _Load] = {}
+        # Placed one after the other, so that each sees the memory the one before really took.
+        self._placement = asyncio.Lock()
+        self._numbers = count()
+        self._latest: Engine | None = None
+        self._is_closing = False
+
+    # What runs -------------------------------------------------------------------------------
+
+    @property
+    def engines(self) -> Sequence[Engine]:
+        """The engines there are, the one that was loaded last at the end."""
+        return list(self._engines.values())
+
+    @property
+    def active(self) -> Engine | None:
+        """The engine that answers a request which names no model: the one loaded last."""
+        ready = [engine for engine in self._engines.values() if isinstance(engine.state, Ready)]
+        return ready[-1] if ready else None
+
+    @property
+    def latest(self) -> Engine | None:
+        """The engine that was started last, whatever became of it."""
+        return self._latest
+
+    @property
+    def queued(self) -> Sequence[str]:
+        """The models whose load waits for its turn."""
+        return [model for model in self._loads if model not in self._engines]
+
+    def is_ready(self) -> bool:
+        return self.active is not None
+
+    # Loading and unloading -------------------------------------------------------------------
+
+    async def load(
+        self, spec: EngineSpec, *, keep_others: bool = False, force: bool = False
+    ) -> tuple[Engine, bool]:
+        """The engine for `spec`, ready, and whether it was so before."""
+        self._refuse_when_closing()
+        running = self._engines.get(spec.model)
+        if running is not None and running.spec == spec and isinstance(running.state, Ready):
+            return running, True
+        while (pending := self._loads.get(spec.model)) is not None and pending.spec != spec:
+            await asyncio.wait([pending.task])
+        if pending is None:
+            pending = _Load(spec, asyncio.create_task(self._place(spec, keep_others, force)))
+            self._loads[spec.model] = pending
+            pending.task.add_done_callback(lambda _: self._forget(pending))
+            self.changed.publish()
+        return await pending.outcome(), False
+
+    async def unload(self, model: str | None) -> str | None:
+        """Ends the model's engine and its load, at whatever point; answers which, if any."""
+        name = model if model is not None else self._only_model()
+        load, engine = self._loads.get(name or ""), self._engines.get(name or "")
+        if load is None and engine is None:
+            return None
+        if load is not None:
+            load.task.cancel()
+        if engine is not None:
+            await self._remove(engine)
+        if load is not None:
+            await asyncio.wait([load.task])
+        return name
+
+    @asynccontextmanager
+    async def lease(self, model: str | None) -> AsyncIterator[tuple[Engine, aiohttp.ClientSession]]:
+        """A ready engine for one request, loaded on request if it isn't; busy until the end."""
+        while True:
+            engine = await self._engine_for(model)
+            try:
+                async with engine.serving() as client:
+                    yield engine, client
+                    return
+            except EngineIsStopping:
+                # The request came during a stop: it waits for that, and gets a fresh process.
+                await engine.stop()
+
+    async def close(self) -> None:
+        self._is_closing = True
+        self.changed.close()
+        for load in list(self._loads.values()):
+            load.task.cancel()
+        await asyncio.gather(*(engine.stop() for engine in self.engines))
+        self._engines.clear()
+        self._run_folder.remove()
+
+    # Inside ----------------------------------------------------------------------------------
+
+    async def _engine_for(self, model: str | None) -> Engine:
+        self._refuse_when_closing()
+        if model is None:
+            if (active := self.active) is None:
+                raise NoModelLoaded("No model is loaded, and the request names none.")
+            return active
+        if (engine := self._engines.get(model)) is not None and not engine.is_stopping:
+            return engine
+        if (pending := self._loads.get(model)) is not None:
+            return await pending.outcome()
+        spec = await self._plan(model)
+        if (engine := self._engines.get(spec.model)) is not None and not engine.is_stopping:
+            return engine
+        engine, _ = await self.load(spec)
+        return engine
+
+    async def _place(self, spec: EngineSpec, keep_others: bool, force: bool) -> Engine:
+        async with self._placement:
+            self._refuse_when_closing()
+            await self._make_room(spec, keep_others, force)
+            engine = Engine(spec, str(next(self._numbers)), self._workplace)
+            self._engines[spec.model] = self._latest = engine
+            await engine.ensure_ready()
+            return engine
+
+    async def _make_room(self, spec: EngineSpec, keep_others: bool, force: bool) -> None:
+        leaving = [
+            engine
+            for engine in self._engines.values()
+            if engine.spec.model == spec.model
+            or (engine.spec.task == spec.task and (engine.is_settled or not keep_others))
+        ]
+        if busy := [engine for engine in leaving if engine.busy and not force]:
+            names = ", ".join(f"{engine.spec.model} ({engine.busy})" for engine in busy)
+            raise EngineBusy(f"Answers are under way on what would have to make room: {names}.")
+        await asyncio.gather(*(self._remove(engine) for engine in leaving))
+
+    async def _remove(self, engine: Engine) -> None:
+        await engine.stop()
+        if self._engines.get(engine.spec.model) is engine:
+            del self._engines[engine.spec.model]
+        self.changed.publish()
+
+    def _forget(self, load: _Load) -> None:
+        if self._loads.get(load.spec.model) is load:
+            del self._loads[load.spec.model]
+        self.changed.publish()
+
+    def _only_model(self) -> str | None:
+        """The model meant by an unload that names none."""
+        names = [*self._loads, *(name for name in self._engines if name not in self._loads)]
+        return names[-1] if names else None
+
+    def _refuse_when_closing(self) -> None:
+        if self._is_closing:
+            raise ShuttingDown("Eloquio is shutting down.")

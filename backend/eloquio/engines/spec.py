@@ -1,0 +1,78 @@
+"""What an engine is to run: decided by `models`, carried out by `engines`."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Task = Literal["chat", "speech", "transcription", "embedding"]
+EngineKind = Literal["llama_server"]
+CacheType = Literal["f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl", "f32"]
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Bytes a model is expected to hold, estimated from its header before it is loaded."""
+
+    weights_bytes: int
+    kv_bytes: int
+    projector_bytes: int
+    compute_bytes: int
+    device: str
+    """What holds the weights: "cpu", or a device's name."""
+
+    @property
+    def total_bytes(self) -> int:
+        return self.weights_bytes + self.kv_bytes + self.projector_bytes + self.compute_bytes
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """The model's recommended sampling; what a field leaves None is left to the engine."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+    presence_penalty: float | None = None
+
+
+@dataclass(frozen=True)
+class EngineOptions:
+    """Everything a person can ask of an engine. Equal options mean the same engine.
+
+    None or an empty tuple leaves the choice to the engine.
+    """
+
+    context_length: int | None = None
+    n_parallel: int | None = None
+    cache_type_kv: CacheType | None = None
+    gpu_layers: int | None = None
+    n_cpu_moe: int | None = None
+    tensor_split: tuple[float, ...] = ()
+    chat_template: str | None = None
+    draft_model: Path | None = None
+    lora_adapters: tuple[Path, ...] = ()
+    rpc_servers: tuple[str, ...] = ()
+    extra_args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class EngineSpec:
+    """One model with the options it is to run with."""
+
+    model: str
+    """The public id: `builtin/…`, `org/repo:QUANT`, or a name within a model folder."""
+    display_name: str
+    kind: EngineKind
+    task: Task
+    model_path: Path
+    memory: MemoryPlan = field(compare=False)
+    options: EngineOptions = EngineOptions()
+    context_length: int = field(default=0, compare=False)
+    """The context to start with: the one asked for, or the one chosen where none was."""
+    projector_path: Path | None = None
+    sampling: Sampling = Sampling()
+    native_context_length: int = 0
+    quant: str | None = None
+    warnings: tuple[str, ...] = field(default=(), compare=False)

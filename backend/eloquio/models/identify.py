@@ -1,0 +1,117 @@
+"""What kind of model a GGUF file is by its header, and whether it can be run alone."""
+
+from eloquio.engines.spec import Task
+from eloquio.errors import ModelKindUnsupported
+from eloquio.models.gguf import GgufHeader
+
+_EMBEDDING_ARCHITECTURES = {
+    "bert",
+    "nomic-bert",
+    "nomic-bert-moe",
+    "jina-bert-v2",
+    "jina-bert-v3",
+    "modern-bert",
+    "neo-bert",
+    "eurobert",
+    "gemma-embedding",
+    "llama-embed",
+    "t5encoder",
+}
+_TEXT_DIFFUSION_ARCHITECTURES = {"dream", "llada", "llada-moe", "rnd1"}
+_PICTURE_ARCHITECTURES = {
+    "flux",
+    "sd1",
+    "sd3",
+    "sdxl",
+    "aura",
+    "cosmos",
+    "hidream",
+    "hyvid",
+    "ltxv",
+    "lumina2",
+    "qwen_image",
+    "wan",
+    "z_image",
+}
+_MEAN, _CLASS_TOKEN, _LAST, _RANK = 1, 2, 3, 4
+
+
+def is_projector(header: GgufHeader) -> bool:
+    """Whether it only turns pictures or sound into tokens for the model beside it."""
+    return header.type == "mmproj" or header.architecture == "clip"
+
+
+def identify(header: GgufHeader, name: str) -> Task:
+    """The task the model is for. `name` is what a text may call the file.
+
+    An architecture unknown here is taken for a chat model: the engine knows best what it can run.
+    Raises ModelKindUnsupported for what can't be run alone, or by no engine here.
+    """
+    _refuse_parts(header, name)
+    _refuse_other_kinds(header, name)
+    pooling = header.integer(header.key("pooling_type"))
+    if pooling == _RANK:
+        raise ModelKindUnsupported(
+            f"{name} is a reranker: it scores documents against a question and can't chat.",
+            next_step="Load a chat model or an embedding model; rerankers can't be run yet.",
+        )
+    if header.architecture in _EMBEDDING_ARCHITECTURES or pooling in {_MEAN, _CLASS_TOKEN, _LAST}:
+        return "embedding"
+    return "chat"
+
+
+def _refuse_parts(header: GgufHeader, name: str) -> None:
+    if is_projector(header):
+        raise ModelKindUnsupported(
+            f"{name} is a projector: it lets the model it belongs to see or hear.",
+            next_step="Load the model itself; a projector in the same folder comes along.",
+        )
+    if header.type == "adapter" or header.text("adapter.type") is not None:
+        raise ModelKindUnsupported(
+            f"{name} is a LoRA adapter, which changes a model and isn't one.",
+            next_step="Load the model it was trained on, and name this file in lora_adapters.",
+        )
+    if header.type == "imatrix" or header.integer("imatrix.chunk_count") is not None:
+        raise ModelKindUnsupported(
+            f"{name} is an importance matrix, which is only used to make quants.",
+            next_step="Load a quant of the model instead.",
+        )
+    if header.architecture.startswith("eagle"):
+        raise ModelKindUnsupported(
+            f"{name} is a draft head, which speeds up the model it was made for.",
+            next_step="Load that model, and name this file as its draft_model.",
+        )
+    if not header.tensors and header.split_count == 1:
+        raise ModelKindUnsupported(
+            f"{name} holds a vocabulary without weights.",
+            next_step="Load a file with the model's weights.",
+        )
+
+
+def _refuse_other_kinds(header: GgufHeader, name: str) -> None:
+    architecture = header.architecture
+    if not architecture:
+        raise ModelKindUnsupported(
+            f"{name} doesn't say what architecture it has.",
+            next_step="Convert it anew with a current converter, or load another model.",
+        )
+    if architecture in _TEXT_DIFFUSION_ARCHITECTURES:
+        raise ModelKindUnsupported(
+            f"{name} writes by diffusion ({architecture}), which the engine can't serve.",
+            next_step="Load a model that writes token by token.",
+        )
+    if architecture in _PICTURE_ARCHITECTURES:
+        raise ModelKindUnsupported(
+            f"{name} makes pictures or films ({architecture}), which can't be run here.",
+            next_step="Load a language model.",
+        )
+    if architecture == "wavtokenizer-dec":
+        raise ModelKindUnsupported(
+            f"{name} only turns a speech model's tokens into sound.",
+            next_step="Load a speech model itself.",
+        )
+    if header.text("tokenizer.ggml.model") is None:
+        raise ModelKindUnsupported(
+            f"{name} has no tokenizer: it isn't a language model, or only a part of one.",
+            next_step="Load a language model, or the first of the parts.",
+        )

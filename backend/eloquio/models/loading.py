@@ -1,0 +1,175 @@
+"""From what a person asks for to what an engine is to run."""
+
+import asyncio
+from pathlib import Path
+
+from eloquio.engines.devices import main_memory
+from eloquio.engines.inventory import Inventory
+from eloquio.engines.pool import Pool
+from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan
+from eloquio.errors import ModelDoesNotFit, ModelFileMissing, NotImplementedHere
+from eloquio.models import fit, references, sampling
+from eloquio.models.catalog import Catalog, ModelEntry
+from eloquio.models.schema import LoadRequest
+
+DEFAULT_CONTEXT = 4096
+SMALLEST_CONTEXT = 512
+# What llama-server takes when it isn't told.
+DEFAULT_SLOTS = 4
+# Left to the system and to what else runs, so that a load doesn't push the desktop into swap.
+RESERVE_BYTES = 512 * 1024 * 1024
+
+
+class Planner:
+    """Resolves, measures and decides; starts nothing."""
+
+    def __init__(self, catalog: Catalog, inventory: Inventory) -> None:
+        self._catalog = catalog
+        self._inventory = inventory
+
+    async def plan_by_name(self, model: str) -> EngineSpec:
+        """For a request that names a model on disk: loaded as it would be by default."""
+        return await self.plan(LoadRequest(model_path=model))
+
+    async def id_of(self, model_path: str) -> str:
+        """The public id of what a person calls `model_path`."""
+        return (await asyncio.to_thread(self._catalog.resolve, model_path, None)).id
+
+    async def plan(self, request: LoadRequest, pool: Pool | None = None) -> EngineSpec:
+        """The engine for `request`. Memory that `pool`'s engines would give back counts as free."""
+        _refuse_other_engines(request)
+        entry = await asyncio.to_thread(
+            self._catalog.resolve, request.model_path, request.gguf_variant
+        )
+        options = await asyncio.to_thread(self._options, request)
+        free_bytes = await self._free_bytes()
+        if pool is not None and not request.keep_others:
+            free_bytes += sum(
+                engine.resident_bytes() or 0
+                for engine in pool.engines
+                if engine.spec.task == entry.task
+            )
+        device = await self._device()
+        context, plan, warnings = _placed(entry, options, free_bytes, device)
+        assert entry.header is not None
+        return EngineSpec(
+            model=entry.id,
+            display_name=entry.display_name,
+            kind="llama_server",
+            task=entry.task,
+            model_path=entry.path,
+            memory=plan,
+            options=options,
+            context_length=context,
+            projector_path=entry.projector,
+            sampling=sampling.recommended([entry.id, entry.display_name], entry.header),
+            native_context_length=entry.header.context_length or 0,
+            quant=entry.quant,
+            warnings=tuple(warnings),
+        )
+
+    def _options(self, request: LoadRequest) -> EngineOptions:
+        def files(names: list[str] | None) -> tuple[Path, ...]:
+            return tuple(self._allowed_file(name) for name in names or ())
+
+        draft = files([request.draft_model] if request.draft_model else None)
+        return EngineOptions(
+            context_length=request.max_seq_length or None,
+            n_parallel=request.n_parallel,
+            cache_type_kv=request.cache_type_kv,
+            gpu_layers=request.gpu_layers,
+            n_cpu_moe=request.n_cpu_moe,
+            tensor_split=tuple(request.tensor_split or ()),
+            chat_template=request.chat_template_override or None,
+            draft_model=draft[0] if draft else None,
+            lora_adapters=files(request.lora_adapters),
+            rpc_servers=tuple(request.rpc_servers or ()),
+            extra_args=tuple(request.extra_args or ()),
+        )
+
+    def _allowed_file(self, name: str) -> Path:
+        references.refuse_unprintable(name, None)
+        path = references.allowed_path(name, self._catalog.allowed_folders())
+        if path is None or not path.is_file():
+            raise ModelFileMissing("A file that the load names isn't there.")
+        return path
+
+    async def _device(self) -> str:
+        build = await self._inventory.build()
+        return build.devices[0].name if build.devices else "cpu"
+
+    async def _free_bytes(self) -> int:
+        build = await self._inventory.build()
+        memory = await asyncio.to_thread(main_memory)
+        return memory.available_bytes + sum(device.free_bytes for device in build.devices)
+
+
+def _refuse_other_engines(request: LoadRequest) -> None:
+    if request.engine in ("transformers", "unsloth", "remote"):
+        raise NotImplementedHere(
+            f"The engine {request.engine!r} isn't there yet: only GGUF models can be run.",
+            param="engine",
+            next_step="Leave engine out, and name a GGUF model.",
+        )
+    if request.ttl_s is not None or request.pin:
+        raise NotImplementedHere(
+            "Idle time-outs and pinning aren't there yet.",
+            param="pin" if request.pin else "ttl_s",
+            next_step="Leave it out; a loaded model stays until another one is loaded.",
+        )
+
+
+def _placed(
+    entry: ModelEntry, options: EngineOptions, free_bytes: int, device: str
+) -> tuple[int, MemoryPlan, list[str]]:
+    """The context to load with, what it takes, and what the person should know of it.
+
+    A context that was asked for is given or refused; only the model's own, which nobody asked for,
+    is halved until it fits, and that is said.
+    """
+    assert entry.header is not None
+    native = entry.header.context_length or DEFAULT_CONTEXT
+    context = options.context_length or native
+    plan = estimate(entry, options, context, device)
+    budget = free_bytes - RESERVE_BYTES
+    warnings: list[str] = []
+    if options.context_length is None:
+        while plan.total_bytes > budget and context > SMALLEST_CONTEXT:
+            context = max(SMALLEST_CONTEXT, context // 2)
+            plan = estimate(entry, options, context, device)
+        if context < native:
+            warnings.append(
+                f"The model's whole context of {native} tokens doesn't fit into memory:"
+                f" it is loaded with {context}."
+            )
+    elif context > native and entry.header.context_length:
+        warnings.append(
+            f"The model was made for a context of {native} tokens; beyond it, answers get worse."
+        )
+    if plan.total_bytes > budget:
+        raise ModelDoesNotFit(
+            f"The model needs {_gib(plan.total_bytes)} with a context of {context} tokens;"
+            f" {_gib(max(budget, 0))} are free.",
+            param="max_seq_length",
+        )
+    return context, plan, warnings
+
+
+def estimate(
+    entry: ModelEntry, options: EngineOptions, context_length: int, device: str
+) -> MemoryPlan:
+    """What `entry` holds in memory with these options."""
+    assert entry.header is not None
+    return fit.plan(
+        entry.header,
+        entry.weights_bytes,
+        entry.projector.stat().st_size if entry.projector else 0,
+        context_length,
+        options.n_parallel or DEFAULT_SLOTS,
+        options.cache_type_kv,
+        device,
+    )
+
+
+def _gib(size_bytes: int) -> str:
+    return f"{size_bytes / 1024**3:.1f} GiB"

@@ -1,0 +1,232 @@
+"""The HTTP shapes of loading, unloading and looking at models."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from eloquio.engines.spec import CacheType, Task
+from eloquio.engines.state import EngineState
+from eloquio.errors import InvalidRequest
+from eloquio.store.preferences import Preferences
+
+
+class _Shape(BaseModel):
+    # `model_path` and its like are the contract's names, not pydantic's.
+    model_config = ConfigDict(protected_namespaces=())
+
+
+class ModelReference(_Shape):
+    """Names a model: a built-in id, `org/repo:QUANT`, an id of `/v1/models`, or a path."""
+
+    model_path: str = Field(min_length=1, max_length=4096)
+    gguf_variant: str | None = Field(default=None, max_length=200)
+    hf_token: SecretStr | None = None
+    trust_remote_code: bool = False
+
+
+class LoadRequest(ModelReference):
+    max_seq_length: Annotated[int, Field(ge=0, le=1_048_576)] = 0
+    """The context in tokens; 0 takes the model's native one."""
+    cache_type_kv: CacheType | None = None
+    chat_template_override: str | None = Field(default=None, max_length=1_000_000)
+    n_parallel: Annotated[int, Field(ge=1, le=256)] | None = None
+    gpu_layers: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    n_cpu_moe: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    tensor_split: list[Annotated[float, Field(ge=0)]] | None = None
+    draft_model: str | None = None
+    lora_adapters: list[str] | None = None
+    rpc_servers: list[str] | None = None
+    extra_args: list[str] | None = None
+    engine: Literal["auto", "llama_server", "transformers", "unsloth", "remote"] = "auto"
+    keep_others: bool = False
+    force: bool = False
+    """Ends the answers under way on models that have to make room."""
+    load_in_4bit: bool = True
+    is_lora: bool = False
+    ttl_s: Annotated[float, Field(gt=0)] | None = None
+    pin: bool = False
+
+
+class Memory(_Shape):
+    """Bytes, estimated from the model's header."""
+
+    weights: int
+    kv: int
+    projector: int
+    compute: int
+    total: int
+    device: str
+
+
+class Inference(_Shape):
+    """The model's recommended sampling; null leaves a value to the engine."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+    presence_penalty: float | None = None
+    trust_remote_code: bool = False
+
+
+class LoadedModel(_Shape):
+    """What is true of a model that is loaded, as its engine says it."""
+
+    model: str
+    display_name: str
+    is_vision: bool
+    is_lora: bool = False
+    is_gguf: bool
+    gguf_variant: str | None
+    is_audio: bool = False
+    audio_type: str | None = None
+    has_audio_input: bool
+    inference: Inference
+    context_length: int
+    native_context_length: int
+    supports_reasoning: bool
+    supports_tools: bool
+    cache_type_kv: str
+    chat_template: str | None
+    engine: str
+    task: Task
+    memory: Memory
+    warnings: list[str]
+    load_seconds: float
+
+
+class LoadReply(LoadedModel):
+    status: Literal["loaded", "already_loaded"]
+
+
+class ValidateReply(_Shape):
+    valid: bool
+    message: str
+    identifier: str
+    display_name: str
+    is_gguf: bool
+    is_lora: bool = False
+    is_vision: bool
+    audio_type: str | None = None
+    memory: Memory | None
+    native_context_length: int
+    warnings: list[str]
+
+
+class UnloadRequest(_Shape):
+    model_path: str | None = None
+    """Missing: the only model there is, or the one that was loaded last."""
+
+
+class UnloadReply(_Shape):
+    status: Literal["unloaded", "not_loaded"]
+    model: str | None
+
+
+class EngineStatus(_Shape):
+    """One engine, at whatever point of its life it is."""
+
+    model: str
+    display_name: str
+    task: Task
+    engine: str
+    status: EngineState
+    pid: int | None
+    uptime_s: float | None
+    busy: int
+    """Requests the engine is serving now."""
+    queued: int
+    memory: Memory
+    resident_bytes: int | None
+    """What the engine's process holds in main memory now."""
+    ttl_left_s: float | None
+    pinned: bool
+    restarts: int
+    last_error: dict[str, Any] | None
+    loaded: LoadedModel | None
+
+
+class StatusReply(_Shape):
+    active_model: str | None
+    is_vision: bool
+    is_gguf: bool
+    gguf_variant: str | None
+    is_audio: bool
+    audio_type: str | None
+    has_audio_input: bool
+    loading: list[str]
+    loaded: list[str]
+    inference: Inference | None
+    supports_reasoning: bool
+    supports_tools: bool
+    context_length: int | None
+    engines: list[EngineStatus]
+    downloads: list[dict[str, Any]]
+
+
+class LoadProgress(_Shape):
+    """One step of a load. `total_bytes` is 0 where nothing is known; `eta_s` is a guess."""
+
+    model: str | None
+    phase: Literal["idle", "resolving", "downloading", "starting", "warming", "ready", "failed"]
+    bytes: int = 0
+    total_bytes: int = 0
+    rate_bytes_per_s: float | None = None
+    eta_s: float | None = None
+    elapsed_s: float = 0.0
+    message: str = ""
+    error: dict[str, Any] | None = None
+
+
+class ModelCard(_Shape):
+    """One model of `/v1/models`: OpenAI's fields, and what the page shows of it."""
+
+    id: str
+    object: Literal["model"] = "model"
+    created: int
+    owned_by: str
+    status: Literal["loaded", "loading", "on_disk", "unusable"]
+    task: Task
+    modalities: list[Literal["text", "image", "audio"]]
+    context_length: int | None
+    display_name: str
+    source: Literal["builtin", "folder", "hub_cache"]
+    quant: str | None
+    size_bytes: int
+    memory: Memory | None
+    """At the context it would be loaded with by default."""
+    problem: str | None
+    """Why it can't be loaded, when `status` is unusable."""
+
+
+class PageSettings(_Shape):
+    """What the person chose on the page."""
+
+    model_dirs: list[Annotated[str, Field(min_length=1, max_length=4096)]] = Field(max_length=100)
+    load_on_start: bool
+
+    @classmethod
+    def of(cls, preferences: Preferences) -> "PageSettings":
+        return cls(
+            model_dirs=[str(folder) for folder in preferences.model_dirs],
+            load_on_start=preferences.load_on_start,
+        )
+
+    def existing_folders(self) -> tuple[Path, ...]:
+        """The folders, each of which has to be one. Looks at the disk."""
+        folders = tuple(Path(name).expanduser() for name in self.model_dirs)
+        for folder in folders:
+            if not folder.is_absolute() or "\0" in str(folder) or not folder.is_dir():
+                raise InvalidRequest(
+                    f"{folder.name or 'This'} is not a folder on this machine.",
+                    param="model_dirs",
+                    next_step="Give the folder's whole path, beginning with / or ~.",
+                )
+        return tuple(dict.fromkeys(folders))
+
+
+class ModelList(_Shape):
+    object: Literal["list"] = "list"
+    data: list[ModelCard]

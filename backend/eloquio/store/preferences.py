@@ -1,0 +1,57 @@
+"""What the person chose on the page, kept over restarts."""
+
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+from pydantic import BaseModel, ConfigDict
+
+_READ = "SELECT value FROM preferences WHERE name = 'preferences'"
+_WRITE = """
+    INSERT INTO preferences (name, value) VALUES ('preferences', ?)
+    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+"""
+
+
+class Preferences(BaseModel):
+    """`last_load` is the body of the load that is repeated at the next start."""
+
+    model_config = ConfigDict(frozen=True)
+
+    model_dirs: tuple[Path, ...] = ()
+    load_on_start: bool = True
+    last_load: dict[str, Any] | None = None
+
+
+class PreferenceStore:
+    """The only writer; what it holds in memory is what the database holds."""
+
+    def __init__(self, database: aiosqlite.Connection, current: Preferences) -> None:
+        self._database = database
+        self._current = current
+
+    @classmethod
+    async def open(cls, database: aiosqlite.Connection) -> "PreferenceStore":
+        async with database.execute(_READ) as cursor:
+            row = await cursor.fetchone()
+        return cls(database, Preferences.model_validate_json(row[0]) if row else Preferences())
+
+    @property
+    def current(self) -> Preferences:
+        return self._current
+
+    async def choose(self, model_dirs: tuple[Path, ...], *, load_on_start: bool) -> Preferences:
+        return await self._replace(
+            self._current.model_copy(
+                update={"model_dirs": model_dirs, "load_on_start": load_on_start}
+            )
+        )
+
+    async def remember_load(self, load: dict[str, Any]) -> Preferences:
+        return await self._replace(self._current.model_copy(update={"last_load": load}))
+
+    async def _replace(self, changed: Preferences) -> Preferences:
+        # In memory before the write, so that two changes at once don't undo each other.
+        self._current = changed
+        await self._database.execute(_WRITE, (self._current.model_dump_json(),))
+        return self._current

@@ -1,0 +1,8 @@
+import { Boxes, MessagesSquare, Settings } from "lucide-react";
+
+/** The views one can go to, in the order they are shown. */
+export const places = [
+  { to: "/", label: "Chat", icon: MessagesSquare },
+  { to: "/models", label: "Models", icon: Boxes },
+  { to: "/settings", label: "Settings", icon: Settings },
+] as const;

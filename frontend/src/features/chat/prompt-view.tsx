@@ -1,0 +1,107 @@
+import { Pencil, RefreshCw } from "lucide-react";
+import { memo, useState } from "react";
+import { Button } from "@/ui/button";
+import { CopyButton } from "@/ui/copy-button";
+import { IconButton } from "@/ui/icon-button";
+import { Textarea } from "@/ui/input";
+import { BranchSwitch, type Place, placeOf } from "./branch-switch";
+import { type Asked, useChatStore } from "./chat-store";
+import { focusComposer } from "./composer";
+import { DeleteButton } from "./delete-button";
+import { isSendKey } from "./keys";
+import type { Prompt } from "./tree";
+
+type Props = Place & {
+  prompt: Prompt;
+  asked: Asked | null;
+  isBusy: boolean;
+  isLast: boolean;
+  isEditing: boolean;
+  onEdit: (promptId: string | null) => void;
+};
+
+export const PromptView = memo(function PromptView(props: Props) {
+  const { prompt, asked, isBusy, isLast, isEditing, onEdit } = props;
+  const { regenerate } = useChatStore.getState();
+  if (isEditing) return <PromptEditor {...props} />;
+  return (
+    <article aria-label="Prompt" data-role="user" className="flex flex-col items-end gap-1">
+      <p className="max-w-[85%] whitespace-pre-wrap rounded-xl rounded-br-sm bg-accent px-4 py-2.5 text-accent-foreground leading-relaxed [overflow-wrap:anywhere]">
+        {prompt.content}
+      </p>
+      <div className="flex items-center gap-1">
+        {isLast && !isBusy && (
+          <Button
+            size="sm"
+            intent="secondary"
+            disabled={asked === null}
+            onClick={() => asked && void regenerate(prompt.id, asked)}
+          >
+            <RefreshCw aria-hidden /> Get a reply
+          </Button>
+        )}
+        <BranchSwitch {...placeOf(props)} noun="prompt" isDisabled={isBusy} />
+        <CopyButton text={prompt.content} label="Copy prompt" />
+        <IconButton
+          size="icon-sm"
+          label="Edit prompt"
+          hint="Edit and send again; this version is kept"
+          disabled={isBusy}
+          onClick={() => onEdit(prompt.id)}
+        >
+          <Pencil aria-hidden />
+        </IconButton>
+        <DeleteButton messageId={prompt.id} noun="prompt" isDisabled={isBusy} />
+      </div>
+    </article>
+  );
+});
+
+function PromptEditor({ prompt, asked, isBusy, onEdit }: Props) {
+  const [text, setText] = useState(prompt.content);
+  const canSend = text.trim() !== "" && asked !== null && !isBusy;
+  const close = () => {
+    onEdit(null);
+    focusComposer();
+  };
+  const send = () => {
+    if (!canSend) return;
+    void useChatStore.getState().editAndResend(prompt.id, text, asked);
+    close();
+  };
+  return (
+    <form
+      data-role="user"
+      className="space-y-2 rounded-xl border bg-card p-3"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <Textarea
+        autoFocus
+        aria-label="Edited prompt"
+        className="field-sizing-content max-h-80"
+        value={text}
+        onChange={(event) => setText(event.target.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Escape") {
+            event.preventDefault();
+            close();
+          } else if (isSendKey(event)) {
+            event.preventDefault();
+            send();
+          }
+        }}
+      />
+      <div className="flex justify-end gap-2">
+        <Button size="sm" intent="ghost" onClick={close}>
+          Cancel
+        </Button>
+        <Button size="sm" type="submit" disabled={!canSend}>
+          Send again
+        </Button>
+      </div>
+    </form>
+  );
+}

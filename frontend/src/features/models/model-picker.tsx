@@ -1,0 +1,240 @@
+import { Link, useNavigate } from "@tanstack/react-router";
+import { Command } from "cmdk";
+import { ChevronsUpDown, SlidersHorizontal } from "lucide-react";
+import { lazy, Suspense, useState } from "react";
+import type { Schemas } from "@/api/client";
+import { useActiveModel, useLoadModel, useLoadState, useModels, useStatus } from "@/api/models";
+import { formatBytes } from "@/lib/format";
+import { Badge } from "@/ui/badge";
+import { Button } from "@/ui/button";
+import { IconButton } from "@/ui/icon-button";
+import { Popover, PopoverContent, PopoverTrigger } from "@/ui/popover";
+import { Spinner } from "@/ui/spinner";
+import { EngineBadge } from "./engine-badge";
+import { fitOf } from "./fit";
+import { FitBadge } from "./fit-badge";
+import { bySource, matches } from "./model-sources";
+import { useRoom } from "./room";
+
+const LoadDialog = lazy(() =>
+  import("./load-dialog").then((module) => ({ default: module.LoadDialog })),
+);
+
+/** Says what would answer, and chooses another; stands in the top bar of every page. */
+export function ModelPicker() {
+  const [isOpen, setOpen] = useState(false);
+  const [withOptions, setWithOptions] = useState<Schemas["ModelCard"] | null>(null);
+  const active = useActiveModel();
+  const models = useModels();
+  const current = models.data?.data.find(({ id }) => id === active?.model);
+  return (
+    <div className="flex min-w-0 items-center gap-1">
+      <Popover open={isOpen} onOpenChange={setOpen}>
+        <PopoverTrigger asChild>
+          <Button intent="ghost" className="min-w-0 shrink gap-2 px-3" aria-haspopup="dialog">
+            <PickerFace />
+            <ChevronsUpDown className="text-muted-foreground" aria-hidden />
+          </Button>
+        </PopoverTrigger>
+        <PopoverContent
+          align="start"
+          aria-label="Choose a model"
+          className="w-[min(30rem,calc(100vw-1rem))] overflow-hidden"
+        >
+          <ModelChoice
+            models={models.data?.data}
+            onDone={() => setOpen(false)}
+            onOptions={(model) => {
+              setOpen(false);
+              setWithOptions(model);
+            }}
+          />
+        </PopoverContent>
+      </Popover>
+      {current && (
+        <IconButton label="Load options" onClick={() => setWithOptions(current)}>
+          <SlidersHorizontal aria-hidden />
+        </IconButton>
+      )}
+      {withOptions && (
+        <Suspense>
+          <LoadDialog model={withOptions} onClose={() => setWithOptions(null)} />
+        </Suspense>
+      )}
+    </div>
+  );
+}
+
+/** The button's own words: the model and its state, or what is going on instead. */
+function PickerFace() {
+  const { data: status, isError } = useStatus();
+  const active = useActiveModel();
+  const loading = useLoadState();
+  const engine = status?.engines.find(({ model }) => model === active?.model);
+  if (loading.state === "loading") return <LoadingFace {...loading} />;
+  if (engine)
+    return (
+      <>
+        <span className="truncate">{engine.display_name}</span>
+        <EngineBadge status={engine.status} />
+      </>
+    );
+  if (loading.state === "failed")
+    return (
+      <>
+        <span className="truncate">Choose a model</span>
+        <Badge tone="bad">Failed</Badge>
+      </>
+    );
+  if (isError)
+    return (
+      <>
+        <span className="truncate">Not connected</span>
+        <Badge tone="bad">Offline</Badge>
+      </>
+    );
+  if (!status) return <span className="text-muted-foreground">Looking</span>;
+  return <span className="truncate">Choose a model</span>;
+}
+
+function LoadingFace({
+  model,
+  progress,
+}: {
+  model: string;
+  progress: Schemas["LoadProgress"] | null;
+}) {
+  const name = useModels().data?.data.find(({ id }) => id === model)?.display_name ?? model;
+  const percent = progress?.total_bytes
+    ? `${Math.min(Math.round((progress.bytes / progress.total_bytes) * 100), 100)} %`
+    : null;
+  return (
+    <>
+      <span className="truncate">{name}</span>
+      <Badge tone="busy">
+        <Spinner className="size-3" /> Loading {percent}
+      </Badge>
+    </>
+  );
+}
+
+type ChoiceProps = {
+  models: Schemas["ModelCard"][] | undefined;
+  onDone: () => void;
+  onOptions: (model: Schemas["ModelCard"]) => void;
+};
+
+function ModelChoice({ models, onDone, onOptions }: ChoiceProps) {
+  const [query, setQuery] = useState("");
+  const load = useLoadModel();
+  const navigate = useNavigate();
+  const loading = useLoadState();
+  const shown = (models ?? []).filter((model) => matches(model, query));
+  const choose = (model: Schemas["ModelCard"]) => {
+    onDone();
+    if (model.status === "on_disk") load(model.id);
+  };
+  return (
+    <Command label="Models" shouldFilter={false} loop>
+      <Command.Input
+        value={query}
+        onValueChange={setQuery}
+        placeholder="Search models"
+        className="h-12 w-full border-b bg-transparent px-4 text-sm outline-none placeholder:text-muted-foreground max-md:text-base"
+      />
+      {loading.state === "failed" && (
+        <button
+          type="button"
+          className="w-full border-b bg-bad-soft px-4 py-2.5 text-left text-bad text-sm hover:underline"
+          onClick={() => {
+            onDone();
+            void navigate({ to: "/models" });
+          }}
+        >
+          {loading.error.message} See what happened
+        </button>
+      )}
+      <Command.List className="max-h-[min(24rem,60dvh)] overflow-y-auto p-2">
+        <Command.Empty className="px-3 py-8 text-center text-muted-foreground text-sm">
+          {models ? "No model here is called so." : "Looking at what is here."}
+        </Command.Empty>
+        {bySource(shown).map((group) => (
+          <Command.Group
+            key={group.title}
+            heading={group.title}
+            className="[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:py-2 [&_[cmdk-group-heading]]:text-muted-foreground [&_[cmdk-group-heading]]:text-xs"
+          >
+            {group.models.map((model) => (
+              <ModelItem
+                key={model.id}
+                model={model}
+                isWaiting={loading.state === "loading"}
+                onChoose={() => choose(model)}
+                onOptions={() => onOptions(model)}
+              />
+            ))}
+          </Command.Group>
+        ))}
+      </Command.List>
+      <div className="flex justify-between border-t px-2 py-1.5">
+        <Button asChild intent="ghost" size="sm">
+          <Link to="/models" onClick={onDone}>
+            All models
+          </Link>
+        </Button>
+        <Button asChild intent="ghost" size="sm">
+          <Link to="/settings" hash="folders" onClick={onDone}>
+            Model folders
+          </Link>
+        </Button>
+      </div>
+    </Command>
+  );
+}
+
+type ItemProps = {
+  model: Schemas["ModelCard"];
+  isWaiting: boolean;
+  onChoose: () => void;
+  onOptions: () => void;
+};
+
+function ModelItem({ model, isWaiting, onChoose, onOptions }: ItemProps) {
+  const room = useRoom();
+  const fit = fitOf(model.memory, model.memory && room(model.memory));
+  const figures = [model.quant, formatBytes(model.size_bytes)].filter(Boolean).join(" · ");
+  return (
+    <Command.Item
+      value={model.id}
+      disabled={model.status === "unusable" || (isWaiting && model.status === "on_disk")}
+      onSelect={onChoose}
+      onKeyDown={(event) => event.stopPropagation()}
+      className="group flex min-h-13 cursor-default select-none items-center gap-3 rounded-lg px-2.5 py-2 data-[disabled=true]:opacity-60 data-[selected=true]:bg-accent"
+    >
+      <div className="min-w-0 flex-1">
+        <p className="truncate text-sm">{model.display_name}</p>
+        <p className="truncate text-muted-foreground text-xs tabular-nums">
+          {model.problem ?? figures}
+        </p>
+      </div>
+      {model.status === "loaded" && <Badge tone="good">Loaded</Badge>}
+      {model.status === "loading" && <Badge tone="busy">Loading</Badge>}
+      {model.status === "on_disk" && <FitBadge fit={fit} />}
+      {model.status === "unusable" && <Badge tone="bad">Can't be used</Badge>}
+      {model.status !== "unusable" && (
+        <IconButton
+          label={`Load options of ${model.display_name}`}
+          hint="Load options"
+          size="icon-sm"
+          onClick={(event) => {
+            event.stopPropagation();
+            onOptions();
+          }}
+          onKeyDown={(event) => event.stopPropagation()}
+        >
+          <SlidersHorizontal aria-hidden />
+        </IconButton>
+      )}
+    </Command.Item>
+  );
+}
