@@ -50,6 +50,11 @@ class Settings(BaseSettings):
         default=None, validation_alias=AliasChoices("HF_HUB_CACHE", "hf_hub_cache")
     )
 
+    runtime_dir: Path | None = Field(
+        default=None, validation_alias=AliasChoices("XDG_RUNTIME_DIR", "runtime_dir")
+    )
+    """For the engines' sockets, where `home` is too long a path for one."""
+
     start_inactivity_seconds: float = Field(default=120.0, gt=0)
     """A start that shows no sign of life for so long has failed; one that moves may take hours."""
     stop_grace_seconds: float = Field(default=3.0, gt=0)

@@ -44,7 +44,7 @@ class Pool:
 
     def __init__(self, settings: Settings, plan: Planner) -> None:
         self.changed = Broadcast()
-        self._run_folder = RunFolder.create(settings.home)
+        self._run_folder = RunFolder.create(settings.home, settings.runtime_dir)
         self._workplace = Workplace(
             settings, self._run_folder.path, FlagReader(), self.changed.publish
         )

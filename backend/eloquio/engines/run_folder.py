@@ -4,9 +4,8 @@ import fcntl
 import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
-
-import platformdirs
 
 from eloquio.engines.address import MAX_SOCKET_PATH_BYTES
 
@@ -21,8 +20,8 @@ class RunFolder:
         self._lock = lock
 
     @classmethod
-    def create(cls, home: Path) -> "RunFolder":
-        parent = _parent(home)
+    def create(cls, home: Path, runtime_dir: Path | None) -> "RunFolder":
+        parent = _parent(home, runtime_dir)
         parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         parent.chmod(0o700)
         _remove_abandoned(parent)
@@ -34,16 +33,18 @@ class RunFolder:
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self._lock)
+        with suppress(OSError):
+            # Ours alone, unless another backend has its folder there too.
+            self.path.parent.rmdir()
 
 
-def _parent(home: Path) -> Path:
+def _parent(home: Path, runtime_dir: Path | None) -> Path:
     """`home/run`, or a folder with a shorter name when a socket's path would not fit."""
     wanted = home / "run"
     if len(str(wanted).encode()) + len("/abcdefgh") + _LONGEST_NAME_BYTES <= MAX_SOCKET_PATH_BYTES:
         return wanted
-    runtime = platformdirs.user_runtime_path("eloquio", appauthor=False)
-    if os.access(runtime.parent, os.W_OK):
-        return runtime
+    if runtime_dir is not None and os.access(runtime_dir, os.W_OK):
+        return runtime_dir / "eloquio"
     # A folder of ours alone: anybody could have made one with a name that can be guessed.
     return Path(tempfile.mkdtemp(prefix="eloquio-"))
 

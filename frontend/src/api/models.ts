@@ -128,7 +128,7 @@ const useProgress = create<{ progress: Schemas["LoadProgress"] | null }>(() => (
 }));
 
 /** The latest step of the load under way, or of the last one; null before any. */
-export function useLoadProgress(): Schemas["LoadProgress"] | null {
+function useLoadProgress(): Schemas["LoadProgress"] | null {
   return useProgress(({ progress }) => progress);
 }
 

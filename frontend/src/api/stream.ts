@@ -49,7 +49,7 @@ type Wire = {
 const number = (value: unknown) => (typeof value === "number" ? value : undefined);
 
 /** The meaning of one event's JSON; throws the ApiError that an error event carries. */
-export function chunksOf(data: string): StreamChunk[] {
+function chunksOf(data: string): StreamChunk[] {
   const wire = JSON.parse(data) as Wire;
   if (wire.error !== undefined)
     throw (

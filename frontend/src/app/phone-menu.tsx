@@ -20,11 +20,8 @@ export function PhoneMenu() {
           <Menu aria-hidden />
         </IconButton>
       </SheetTrigger>
-      <SheetContent side="left" title="Menu" isTitleHidden className="w-72">
+      <SheetContent side="left" title="Menu" heading={<Brand />} className="w-72">
         <div className="flex h-full flex-col gap-4">
-          <p className="-mt-11 flex items-center gap-2.5 font-semibold">
-            <Mark className="size-8" /> Eloquio
-          </p>
           <Button
             intent="secondary"
             className="h-11"
@@ -53,5 +50,13 @@ export function PhoneMenu() {
         </div>
       </SheetContent>
     </Sheet>
+  );
+}
+
+function Brand() {
+  return (
+    <span className="flex items-center gap-2.5 font-semibold">
+      <Mark className="size-8" /> Eloquio
+    </span>
   );
 }

@@ -10,7 +10,10 @@ import { ThemeToggle } from "./theme-toggle";
 export function Rail() {
   const startNewChat = useNewChat();
   return (
-    <div className="flex w-20 shrink-0 flex-col items-center gap-3 border-r bg-sidebar py-3 text-sidebar-foreground max-md:hidden">
+    <nav
+      aria-label="Main"
+      className="flex w-20 shrink-0 flex-col items-center gap-3 border-r bg-sidebar py-3 text-sidebar-foreground max-md:hidden"
+    >
       <Link to="/" className="flex flex-col items-center gap-1 rounded-lg px-1 py-1">
         <Mark className="size-8" />
         <span className="font-semibold text-xs tracking-tight">Eloquio</span>
@@ -23,7 +26,7 @@ export function Rail() {
       >
         <SquarePen aria-hidden />
       </IconButton>
-      <nav aria-label="Main" className="flex flex-1 flex-col gap-1">
+      <div className="flex flex-1 flex-col gap-1">
         {places.map(({ to, label, icon: Icon }) => (
           <Link
             key={to}
@@ -35,8 +38,8 @@ export function Rail() {
             {label}
           </Link>
         ))}
-      </nav>
+      </div>
       <ThemeToggle side="right" />
-    </div>
+    </nav>
   );
 }

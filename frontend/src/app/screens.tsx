@@ -35,15 +35,18 @@ export function ErrorScreen({ error, reset }: ErrorComponentProps) {
 
 export function NotFound() {
   return (
-    <EmptyState
-      icon={Compass}
-      title="There is nothing at this address"
-      action={
-        <Button asChild>
-          <Link to="/">Go to the chat</Link>
-        </Button>
-      }
-    />
+    <>
+      <h1 className="sr-only">Not found</h1>
+      <EmptyState
+        icon={Compass}
+        title="There is nothing at this address"
+        action={
+          <Button asChild>
+            <Link to="/">Go to the chat</Link>
+          </Button>
+        }
+      />
+    </>
   );
 }
 

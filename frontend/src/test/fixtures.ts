@@ -118,7 +118,7 @@ export const aSystem = (changes: Partial<Schemas["SystemReply"]> = {}): Schemas[
   cpu: { name: "A processor", cores: 4, threads: 8, flags: [] },
   memory: { total_bytes: 16 * GIB, available_bytes: 8 * GIB },
   devices: [],
-  engines: [{ engine: "llama_server", version: "b10434", origin: "a package" }],
+  engines: [{ engine: "llama_server", version: "b10434", source: "wheel", problem: null }],
   process: { resident_bytes: 90 * MIB, uptime_s: 60 },
   ...changes,
 });

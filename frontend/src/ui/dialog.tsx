@@ -1,12 +1,10 @@
 import { X } from "lucide-react";
 import { Dialog as Radix } from "radix-ui";
 import type { ReactNode } from "react";
+import { Button } from "./button";
 import { cn } from "./cn";
-import { IconButton } from "./icon-button";
 
 export const Dialog = Radix.Root;
-export const DialogTrigger = Radix.Trigger;
-export const DialogClose = Radix.Close;
 
 export const overlayClasses =
   "fixed inset-0 z-40 bg-shade data-[state=closed]:animate-out data-[state=open]:animate-in data-[state=closed]:fade-out-0 data-[state=open]:fade-in-0";
@@ -47,9 +45,9 @@ export function DialogContent({ title, description, footer, className, children 
             )}
           </div>
           <Radix.Close asChild>
-            <IconButton label="Close" size="icon-sm" className="-mr-2">
+            <Button aria-label="Close" intent="ghost" size="icon-sm" className="-mr-2">
               <X aria-hidden />
-            </IconButton>
+            </Button>
           </Radix.Close>
         </header>
         <div className="min-h-0 flex-1 overflow-y-auto px-6 pt-1 pb-5">{children}</div>

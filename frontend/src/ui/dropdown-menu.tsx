@@ -39,7 +39,3 @@ export function DropdownMenuItem({ className, tone = "neutral", ...props }: Item
     />
   );
 }
-
-export function DropdownMenuSeparator() {
-  return <Radix.Separator className="-mx-1 my-1 h-px bg-border" />;
-}

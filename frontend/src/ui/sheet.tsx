@@ -1,25 +1,24 @@
 import { X } from "lucide-react";
 import { Dialog as Radix } from "radix-ui";
 import type { ReactNode } from "react";
+import { Button } from "./button";
 import { cn } from "./cn";
 import { overlayClasses } from "./dialog";
-import { IconButton } from "./icon-button";
 
 export const Sheet = Radix.Root;
 export const SheetTrigger = Radix.Trigger;
-export const SheetClose = Radix.Close;
 
 type Props = {
   title: string;
   side: "left" | "right";
-  /** Keeps the title for screen readers only, where the content has its own head. */
-  isTitleHidden?: boolean;
+  /** Seen in the title's place; the title is then for screen readers alone. */
+  heading?: ReactNode;
   className?: string;
   children: ReactNode;
 };
 
 /** A panel over the page's left or right edge; modal, closed by Escape. */
-export function SheetContent({ title, side, isTitleHidden = false, className, children }: Props) {
+export function SheetContent({ title, side, heading, className, children }: Props) {
   return (
     <Radix.Portal>
       <Radix.Overlay className={overlayClasses} />
@@ -34,13 +33,14 @@ export function SheetContent({ title, side, isTitleHidden = false, className, ch
         )}
       >
         <header className="flex items-center gap-2 px-5 py-3">
-          <Radix.Title className={isTitleHidden ? "sr-only" : "flex-1 font-semibold"}>
+          <Radix.Title className={heading ? "sr-only" : "flex-1 font-semibold"}>
             {title}
           </Radix.Title>
+          {heading}
           <Radix.Close asChild>
-            <IconButton label="Close" className="-mr-2 ml-auto">
+            <Button aria-label="Close" intent="ghost" size="icon" className="-mr-2 ml-auto">
               <X aria-hidden />
-            </IconButton>
+            </Button>
           </Radix.Close>
         </header>
         <div className="min-h-0 flex-1 overflow-y-auto px-5 pb-5">{children}</div>

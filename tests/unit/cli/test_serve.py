@@ -29,8 +29,8 @@ class Served:
         """The exit status, and what else was printed."""
         if self.process.poll() is None:
             self.process.send_signal(signal_number)
-        rest, _ = self.process.communicate(timeout=15)
-        return self.process.returncode, rest
+        rest = self.process.stdout.read()
+        return self.process.wait(timeout=15), rest
 
 
 @pytest.fixture
@@ -63,6 +63,7 @@ def serve(home, tmp_path):
     yield serve
     for served in started:
         served.end()
+        served.process.stdout.close()
 
 
 def test_it_says_where_it_is_when_it_can_be_asked(serve):

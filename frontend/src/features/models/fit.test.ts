@@ -20,7 +20,14 @@ test("nothing is claimed of a model whose need, or of a device whose room, is no
 test("what is free is asked of the device that would hold the weights", () => {
   const system = aSystem({
     devices: [
-      { id: "CUDA0", name: "A card", kind: "cuda", total_bytes: 24 * GIB, free_bytes: 20 * GIB },
+      {
+        id: "CUDA0",
+        name: "A card",
+        kind: "cuda",
+        total_bytes: 24 * GIB,
+        free_bytes: 20 * GIB,
+        is_usable: true,
+      },
     ],
   });
   expect(freeBytes("cpu", system)).toBe(8 * GIB);

@@ -7,7 +7,7 @@ import { Progress } from "@/ui/progress";
 
 type Step = Schemas["LoadProgress"];
 
-export function phaseInWords(phase: Step["phase"]): string {
+function phaseInWords(phase: Step["phase"]): string {
   switch (phase) {
     case "idle":
     case "resolving":

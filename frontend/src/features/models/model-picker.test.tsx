@@ -96,12 +96,13 @@ test("a load that somebody else began is shown too", async () => {
   expect(await screen.findByRole("button", { name: /Qwen3 0.6B.*Loading/ })).toBeVisible();
 });
 
-test("the options of a model in the list open its load dialog", async () => {
+test("with options first, choosing a model opens its load dialog", async () => {
   onDisk(aModel(), qwen);
   server.use(http.post("*/v1/validate", () => HttpResponse.json(validReply)));
   const { user } = renderInApp(<ModelPicker />);
   await user.click(await screen.findByRole("button", { name: /SmolLM2/ }));
-  await user.click(await screen.findByRole("button", { name: "Load options of Qwen3 0.6B" }));
+  await user.click(await screen.findByRole("switch", { name: "Set options first" }));
+  await user.click(await screen.findByRole("option", { name: /Qwen3/ }));
   expect(await screen.findByRole("dialog", { name: "Load Qwen3 0.6B" })).toBeVisible();
 });
 

@@ -1,7 +1,7 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
 import { ChevronsUpDown, SlidersHorizontal } from "lucide-react";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense, useId, useState } from "react";
 import type { Schemas } from "@/api/client";
 import { useActiveModel, useLoadModel, useLoadState, useModels, useStatus } from "@/api/models";
 import { formatBytes } from "@/lib/format";
@@ -10,6 +10,7 @@ import { Button } from "@/ui/button";
 import { IconButton } from "@/ui/icon-button";
 import { Popover, PopoverContent, PopoverTrigger } from "@/ui/popover";
 import { Spinner } from "@/ui/spinner";
+import { Switch } from "@/ui/switch";
 import { EngineBadge } from "./engine-badge";
 import { fitOf } from "./fit";
 import { FitBadge } from "./fit-badge";
@@ -130,9 +131,12 @@ function ModelChoice({ models, onDone, onOptions }: ChoiceProps) {
   const navigate = useNavigate();
   const loading = useLoadState();
   const shown = (models ?? []).filter((model) => matches(model, query));
+  const [isOptionsFirst, setOptionsFirst] = useState(false);
+  const optionsFirst = useId();
   const choose = (model: Schemas["ModelCard"]) => {
     onDone();
-    if (model.status === "on_disk") load(model.id);
+    if (isOptionsFirst) onOptions(model);
+    else if (model.status === "on_disk") load(model.id);
   };
   return (
     <Command label="Models" shouldFilter={false} loop>
@@ -170,21 +174,21 @@ function ModelChoice({ models, onDone, onOptions }: ChoiceProps) {
                 model={model}
                 isWaiting={loading.state === "loading"}
                 onChoose={() => choose(model)}
-                onOptions={() => onOptions(model)}
               />
             ))}
           </Command.Group>
         ))}
       </Command.List>
-      <div className="flex justify-between border-t px-2 py-1.5">
+      <div className="flex items-center justify-between gap-3 border-t py-1.5 pr-2 pl-4">
+        <div className="flex items-center gap-2.5">
+          <Switch id={optionsFirst} checked={isOptionsFirst} onCheckedChange={setOptionsFirst} />
+          <label htmlFor={optionsFirst} className="text-sm">
+            Set options first
+          </label>
+        </div>
         <Button asChild intent="ghost" size="sm">
           <Link to="/models" onClick={onDone}>
             All models
-          </Link>
-        </Button>
-        <Button asChild intent="ghost" size="sm">
-          <Link to="/settings" hash="folders" onClick={onDone}>
-            Model folders
           </Link>
         </Button>
       </div>
@@ -196,10 +200,9 @@ type ItemProps = {
   model: Schemas["ModelCard"];
   isWaiting: boolean;
   onChoose: () => void;
-  onOptions: () => void;
 };
 
-function ModelItem({ model, isWaiting, onChoose, onOptions }: ItemProps) {
+function ModelItem({ model, isWaiting, onChoose }: ItemProps) {
   const room = useRoom();
   const fit = fitOf(model.memory, model.memory && room(model.memory));
   const figures = [model.quant, formatBytes(model.size_bytes)].filter(Boolean).join(" · ");
@@ -208,8 +211,7 @@ function ModelItem({ model, isWaiting, onChoose, onOptions }: ItemProps) {
       value={model.id}
       disabled={model.status === "unusable" || (isWaiting && model.status === "on_disk")}
       onSelect={onChoose}
-      onKeyDown={(event) => event.stopPropagation()}
-      className="group flex min-h-13 cursor-default select-none items-center gap-3 rounded-lg px-2.5 py-2 data-[disabled=true]:opacity-60 data-[selected=true]:bg-accent"
+      className="group flex min-h-13 cursor-default select-none items-center gap-3 rounded-lg px-2.5 py-2 data-[disabled=true]:text-muted-foreground data-[selected=true]:bg-accent"
     >
       <div className="min-w-0 flex-1">
         <p className="truncate text-sm">{model.display_name}</p>
@@ -221,20 +223,6 @@ function ModelItem({ model, isWaiting, onChoose, onOptions }: ItemProps) {
       {model.status === "loading" && <Badge tone="busy">Loading</Badge>}
       {model.status === "on_disk" && <FitBadge fit={fit} />}
       {model.status === "unusable" && <Badge tone="bad">Can't be used</Badge>}
-      {model.status !== "unusable" && (
-        <IconButton
-          label={`Load options of ${model.display_name}`}
-          hint="Load options"
-          size="icon-sm"
-          onClick={(event) => {
-            event.stopPropagation();
-            onOptions();
-          }}
-          onKeyDown={(event) => event.stopPropagation()}
-        >
-          <SlidersHorizontal aria-hidden />
-        </IconButton>
-      )}
     </Command.Item>
   );
 }

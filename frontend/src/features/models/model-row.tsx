@@ -36,7 +36,7 @@ export function ModelRow({ model, isWaiting, onOptions }: Props) {
           <ModelFigures model={model} />
         </div>
         {model.status !== "unusable" && (
-          <div className="flex items-center gap-1">
+          <div className="ml-auto flex items-center gap-1">
             {model.memory && (
               <IconButton
                 label={`Memory of ${model.display_name}`}

@@ -58,9 +58,15 @@ function LoadingNow({
 
 function Running({ onReload }: { onReload: (id: string) => void }) {
   const { data: status, error } = useStatus();
+  const loading = useLoadState();
   if (error && !status) return <ErrorNote error={error} />;
   const engines = status?.engines.filter(({ status: { state } }) => state !== "stopped") ?? [];
-  const shown = engines.filter(({ status: { state } }) => state !== "starting");
+  // What is loading, and what has just failed to load, stand above with more to say.
+  const shown = engines.filter(
+    ({ model, status: { state } }) =>
+      state !== "starting" &&
+      !(state === "failed" && loading.state === "failed" && loading.model === model),
+  );
   return (
     <section aria-labelledby="running" className="space-y-3">
       <h2 id="running" className="font-semibold text-base">

@@ -1,3 +1,4 @@
+import type { Schemas } from "@/api/client";
 import { useSystem } from "@/api/models";
 import { formatBytes } from "@/lib/format";
 import { ErrorNote } from "@/ui/error-note";
@@ -14,8 +15,8 @@ export function AboutSection() {
       {system && (
         <dl className="grid gap-x-6 gap-y-3 text-sm sm:grid-cols-[10rem_1fr]">
           <Fact name="Eloquio" value={system.version} />
-          {system.engines.map(({ engine, version, origin }) => (
-            <Fact key={engine} name={engine} value={`${version} (${origin})`} />
+          {system.engines.map((build) => (
+            <Fact key={build.source} name={engineName(build)} value={buildInWords(build)} />
           ))}
           <Fact name="Processor" value={`${system.cpu.name}, ${system.cpu.threads} threads`} />
           <Fact
@@ -29,6 +30,14 @@ export function AboutSection() {
       )}
     </Section>
   );
+}
+
+type Build = Schemas["EngineBuild"];
+
+const engineName = ({ engine }: Build) => engine.replaceAll("_", "-");
+
+function buildInWords({ version, source, problem }: Build): string {
+  return problem ?? `${version ?? "version unknown"} · from ${source}`;
 }
 
 function Fact({ name, value }: { name: string; value: string }) {

@@ -8,12 +8,15 @@ type Place = {
 };
 
 export function curlExample({ origin, model, needsKey }: Place): string {
-  const body = JSON.stringify({ model, messages: [{ role: "user", content: QUESTION }] }, null, 2);
+  const message = JSON.stringify({ role: "user", content: QUESTION });
   return [
     `curl ${origin}/v1/chat/completions \\`,
     ...(needsKey ? [`  -H "Authorization: Bearer $ELOQUIO_API_KEY" \\`] : []),
     `  -H "Content-Type: application/json" \\`,
-    `  -d '${body}'`,
+    `  -d '{`,
+    `    "model": ${JSON.stringify(model)},`,
+    `    "messages": [${message}]`,
+    `  }'`,
   ].join("\n");
 }
 
