@@ -30,7 +30,7 @@ def anyio_backend():
 def real_model() -> Path:
     """SmolLM2 135M, as set-up keeps it in the checkout."""
     named = os.environ.get("ELOQUIO_TEST_MODEL")
-    path = Path(named) if named else Checkout.of_this_package().kept_model
+    path = Path(named) if named else Checkout.here().kept_model
     assert path.is_file(), "scripts/test brings the model"
     return path
 
@@ -83,13 +83,16 @@ def serving(home: Path, *flags: str, **variables: str) -> Iterator[RunningServer
     }
     environment |= {"HF_HOME": str(home / "no-hub")} | variables
     command = [sys.executable, "-m", "eloquio", "serve", "--no-browser", "--port", "0"]
-    with subprocess.Popen(
-        [*command, "--home", str(home), *flags],
-        stdout=subprocess.PIPE,
-        stderr=(home / "stderr.txt").open("w"),
-        text=True,
-        env=environment,
-    ) as process:
+    with (
+        (home / "stderr.txt").open("w") as stderr,
+        subprocess.Popen(
+            [*command, "--home", str(home), *flags],
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            env=environment,
+        ) as process,
+    ):
         try:
             assert process.stdout is not None
             line = process.stdout.readline()

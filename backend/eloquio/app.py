@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import structlog
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -18,7 +18,7 @@ from eloquio.auth.keys import required_key
 from eloquio.chat import routes as chat
 from eloquio.engines.inventory import Inventory
 from eloquio.engines.pool import Pool
-from eloquio.errors import EloquioError, InvalidRequest, NotFound, Unexpected
+from eloquio.errors import EloquioError, InvalidRequest, NotFound
 from eloquio.guard import Guard, HostPolicy
 from eloquio.models import routes as models
 from eloquio.models.catalog import Catalog
@@ -57,7 +57,6 @@ def create_app(settings: Settings) -> FastAPI:
             EloquioError: _render,
             RequestValidationError: _render_validation,
             HTTPException: _render_http,
-            Exception: _render_unexpected,
         },
     )
     app.state.door = door
@@ -78,9 +77,9 @@ def _include_bare(app: FastAPI) -> None:
     """The routes that old scripts know at the root, and the ones that watchdogs ask for."""
     names = {"/load", "/unload", "/status", "/validate", "/chat/completions", "/health", "/ready"}
     for router in _ROUTERS:
-        for route in router.routes:
-            if getattr(route, "path", "") in names:
-                app.router.routes.append(route)
+        bare = APIRouter()
+        bare.routes.extend(r for r in router.routes if getattr(r, "path", "") in names)
+        app.include_router(bare, include_in_schema=False)
 
 
 async def _open(app: FastAPI, settings: Settings, stack: AsyncExitStack) -> None:
@@ -153,8 +152,3 @@ async def _render_http(request: Request, error: Exception) -> JSONResponse:
     refused = InvalidRequest(str(error.detail))
     refused.status = error.status_code
     return await _render(request, refused)
-
-
-async def _render_unexpected(request: Request, error: Exception) -> JSONResponse:
-    logger.exception("unexpected_error", path=request.url.path, exc_info=error)
-    return await _render(request, Unexpected("Something in Eloquio itself failed."))

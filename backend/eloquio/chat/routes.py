@@ -18,7 +18,7 @@ _REPLIES: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post("/chat/completions", response_class=Relay, responses=_REPLIES)
+@router.post("/chat/completions", response_class=Relay, status_code=200, responses=_REPLIES)
 async def create_chat_completion(body: ChatRequest, request: Request) -> Relay:
     """OpenAI's chat completions. The engine's bytes are the answer's bytes."""
     return Relay(

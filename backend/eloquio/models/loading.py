@@ -5,6 +5,7 @@ from pathlib import Path
 
 from eloquio.engines.devices import main_memory
 from eloquio.engines.inventory import Inventory
+from eloquio.engines.kinds import llama_server
 from eloquio.engines.pool import Pool
 from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan
 from eloquio.errors import ModelDoesNotFit, ModelFileMissing, NotImplementedHere
@@ -37,7 +38,7 @@ class Planner:
 
     async def plan(self, request: LoadRequest, pool: Pool | None = None) -> EngineSpec:
         """The engine for `request`. Memory that `pool`'s engines would give back counts as free."""
-        _refuse_other_engines(request)
+        _refuse_what_is_not_there(request)
         entry = await asyncio.to_thread(
             self._catalog.resolve, request.model_path, request.gguf_variant
         )
@@ -104,13 +105,14 @@ class Planner:
         return memory.available_bytes + sum(device.free_bytes for device in build.devices)
 
 
-def _refuse_other_engines(request: LoadRequest) -> None:
+def _refuse_what_is_not_there(request: LoadRequest) -> None:
     if request.engine in ("transformers", "unsloth", "remote"):
         raise NotImplementedHere(
             f"The engine {request.engine!r} isn't there yet: only GGUF models can be run.",
             param="engine",
             next_step="Leave engine out, and name a GGUF model.",
         )
+    llama_server.refuse_denied(request.extra_args or ())
     if request.ttl_s is not None or request.pin:
         raise NotImplementedHere(
             "Idle time-outs and pinning aren't there yet.",

@@ -10,6 +10,8 @@ from typing import TextIO
 
 TICK_SECONDS = 0.25
 PLAIN_SECONDS = 15.0
+LINE_LENGTH = 120
+WARNING = re.compile(r"(warning:|npm warn )", re.IGNORECASE)
 NOT_PRINTED = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -23,12 +25,13 @@ class Progress:
         self.plainly_said = started
 
     def tell(self, text: str) -> None:
-        if text := NOT_PRINTED.sub("", text).strip():
+        text = NOT_PRINTED.sub("", text).strip()
+        if text and not WARNING.match(text):
             self.text = text
 
     def line(self, now: float) -> str:
         elapsed = f"{self.name} {now - self.started:.0f} s"
-        return f"{elapsed}: {self.text}" if self.text else elapsed
+        return f"{elapsed}: {self.text}"[:LINE_LENGTH] if self.text else elapsed
 
 
 class Console:

@@ -90,7 +90,7 @@ class SuiteRunner:
         return None
 
     def _environment(self, home: Path, report: Path) -> dict[str, str]:
-        environment = test_environment(self._node.environment(), home) | {
+        environment = environment_for_tests(self._node.environment(), home) | {
             "ELOQUIO_TEST_MODEL": str(self._checkout.kept_model),
             "PLAYWRIGHT_JUNIT_OUTPUT_FILE": str(report),
         }
@@ -109,7 +109,7 @@ def home_of_its_own(checkout: Checkout) -> Iterator[Path]:
         yield home
 
 
-def test_environment(environment: dict[str, str], home: Path) -> dict[str, str]:
+def environment_for_tests(environment: dict[str, str], home: Path) -> dict[str, str]:
     """The environment with nothing of the person's: no home, no caches, no settings of theirs."""
     kept = {
         name: value

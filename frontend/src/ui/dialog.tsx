@@ -1,6 +1,6 @@
 import { X } from "lucide-react";
 import { Dialog as Radix } from "radix-ui";
-import type { ReactNode } from "react";
+import type { ReactNode, RefObject } from "react";
 import { Button } from "./button";
 import { cn } from "./cn";
 
@@ -15,17 +15,31 @@ type Props = {
   description?: ReactNode;
   /** Buttons at the foot, which stay in sight while the content scrolls. */
   footer?: ReactNode;
+  /** Where the focus goes on closing, when what opened the dialog is gone by then. */
+  returnFocus?: RefObject<HTMLElement | null> | undefined;
   className?: string;
   children?: ReactNode;
 };
 
 /** Centred on a desktop, from the lower edge on a phone. */
-export function DialogContent({ title, description, footer, className, children }: Props) {
+export function DialogContent({
+  title,
+  description,
+  footer,
+  returnFocus,
+  className,
+  children,
+}: Props) {
   return (
     <Radix.Portal>
       <Radix.Overlay className={overlayClasses} />
       <Radix.Content
         {...(description === undefined ? { "aria-describedby": undefined } : {})}
+        onCloseAutoFocus={(event) => {
+          if (!returnFocus?.current) return;
+          event.preventDefault();
+          returnFocus.current.focus();
+        }}
         className={cn(
           "data-[state=open]:fade-in-0 data-[state=closed]:fade-out-0 fixed z-50 flex max-h-[92dvh] flex-col border bg-popover text-popover-foreground shadow-float data-[state=closed]:animate-out data-[state=open]:animate-in",
           "max-md:data-[state=open]:slide-in-from-bottom-8 max-md:inset-x-0 max-md:bottom-0 max-md:rounded-t-xl",
@@ -33,27 +47,31 @@ export function DialogContent({ title, description, footer, className, children 
           className,
         )}
       >
-        <header className="flex items-start gap-3 px-6 pt-5 pb-3">
-          <div className="min-w-0 flex-1 space-y-1 pt-1">
-            <Radix.Title className="font-semibold text-lg leading-tight [overflow-wrap:anywhere]">
-              {title}
-            </Radix.Title>
-            {description !== undefined && (
-              <Radix.Description className="text-muted-foreground text-sm">
-                {description}
-              </Radix.Description>
-            )}
-          </div>
-          <Radix.Close asChild>
-            <Button aria-label="Close" intent="ghost" size="icon-sm" className="-mr-2">
-              <X aria-hidden />
-            </Button>
-          </Radix.Close>
+        <header className="space-y-1 pt-6 pr-14 pb-3 pl-6">
+          <Radix.Title className="font-semibold text-lg leading-tight [overflow-wrap:anywhere]">
+            {title}
+          </Radix.Title>
+          {description !== undefined && (
+            <Radix.Description className="text-muted-foreground text-sm">
+              {description}
+            </Radix.Description>
+          )}
         </header>
         <div className="min-h-0 flex-1 overflow-y-auto px-6 pt-1 pb-5">{children}</div>
         {footer && (
           <footer className="flex flex-wrap justify-end gap-2 border-t px-6 py-4">{footer}</footer>
         )}
+        {/* Last, so that opening puts the focus on the first control and not on leaving. */}
+        <Radix.Close asChild>
+          <Button
+            aria-label="Close"
+            intent="ghost"
+            size="icon-sm"
+            className="absolute top-4 right-4"
+          >
+            <X aria-hidden />
+          </Button>
+        </Radix.Close>
       </Radix.Content>
     </Radix.Portal>
   );

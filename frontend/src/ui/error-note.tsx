@@ -20,7 +20,11 @@ export function ErrorNote({ error, title, actions }: Props) {
           {title && <p className="font-semibold [overflow-wrap:anywhere]">{title}</p>}
           <p className="[overflow-wrap:anywhere]">{error.message}</p>
           {error.evidence && (
-            <pre className="max-h-40 overflow-auto whitespace-pre-wrap rounded-md border bg-background p-3 font-mono text-xs leading-relaxed [overflow-wrap:anywhere]">
+            <pre
+              // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard.
+              tabIndex={0}
+              className="max-h-40 overflow-auto whitespace-pre-wrap rounded-md border bg-background p-3 font-mono text-xs leading-relaxed [overflow-wrap:anywhere]"
+            >
               {error.evidence}
             </pre>
           )}

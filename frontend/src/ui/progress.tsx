@@ -11,7 +11,7 @@ export function Progress({ value, ...props }: Props) {
   return (
     <Radix.Root
       value={percent}
-      className="relative h-2 w-full overflow-hidden rounded-full bg-muted"
+      className="relative h-2 w-full overflow-hidden rounded-full bg-input/30"
       {...props}
     >
       <Radix.Indicator

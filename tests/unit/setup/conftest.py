@@ -2,6 +2,7 @@
 
 import io
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +56,16 @@ class Workshop:
             ignore=shutil.ignore_patterns("__pycache__"),
         )
         (root / "backend" / "eloquio" / "__init__.py").touch()
+
+    def copy_of_python(self, *, pip: str = "", serve: str = "") -> None:
+        """A Python of `.venv` that runs the set-up really, and plays the rest."""
+        self.python(
+            f"""case "$*" in
+              "-c import sys;"* | "-m eloquio.setup "*) exec {sys.executable} "$@" ;;
+              *" install "*) {pip or ":"} ;;
+              "-m eloquio serve "*) {serve or ":"} ;;
+            esac"""
+        )
 
 
 @pytest.fixture

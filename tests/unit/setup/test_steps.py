@@ -1,7 +1,5 @@
 import threading
 
-import pytest
-
 from eloquio.setup.steps import Step, run_steps
 from eloquio.setup.tools import SetupFailed, ToolFailed
 
@@ -94,27 +92,3 @@ def test_no_more_steps_run_at_once_than_allowed(tools, console):
     steps = [Step(str(number), never_made, alone) for number in range(20)]
 
     assert run_steps(steps, tools, console, at_once=1) == []
-
-
-def test_an_interrupt_ends_the_tools_and_goes_on(tools, console, tmp_path):
-    """A step's start raises it here; from the keyboard it comes to the same place."""
-
-    class Interrupting(threading.Thread):
-        def start(self):
-            raise KeyboardInterrupt
-
-    def sleep(progress):
-        tools.run(["sleep", "600"], cwd=tmp_path, progress=progress)
-
-    started = threading.Thread
-
-    def first_sleeps_then_interrupts(target, args):
-        return (started if args[0].name == "sleeping" else Interrupting)(target=target, args=args)
-
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("eloquio.setup.steps.threading.Thread", first_sleeps_then_interrupts)
-        run_steps(
-            [Step("sleeping", never_made, sleep), Step("interrupting", never_made, nothing)],
-            tools,
-            console,
-        )

@@ -206,7 +206,7 @@ def command(
         if option[0] not in flags:
             raise EngineFlagUnknown(f"This llama-server doesn't know the option {option[0]}.")
         arguments += option
-    return [*arguments, *_checked_extra(spec.options.extra_args)]
+    return [*arguments, *spec.options.extra_args]
 
 
 def _listening(address: Address, folder: Path) -> list[str]:
@@ -267,7 +267,8 @@ def _asked(spec: EngineSpec, folder: Path) -> list[tuple[str, ...]]:
     return asked
 
 
-def _checked_extra(arguments: Sequence[str]) -> Sequence[str]:
+def refuse_denied(arguments: Sequence[str]) -> None:
+    """InvalidRequest for an extra argument that isn't a person's to give over HTTP."""
     for argument in arguments:
         # llama-server takes --api_key for --api-key.
         name = argument.partition("=")[0].replace("_", "-")
@@ -277,7 +278,6 @@ def _checked_extra(arguments: Sequence[str]) -> Sequence[str]:
                 " or model.",
                 param="extra_args",
             )
-    return arguments
 
 
 def facts(properties: Mapping[str, Any]) -> Facts:

@@ -1,4 +1,4 @@
-import { type FormEvent, useState } from "react";
+import { type FormEvent, type RefObject, useState } from "react";
 import type { Schemas } from "@/api/client";
 import { type LoadOptions, useLoadModel } from "@/api/models";
 import { formatCount } from "@/lib/format";
@@ -16,13 +16,14 @@ type Props = {
   model: Schemas["ModelCard"];
   /** What the fields start with: an earlier request's options, or the engine's own. */
   initial?: LoadOptions | undefined;
+  returnFocus?: RefObject<HTMLElement | null> | undefined;
   onClose: () => void;
 };
 
 const LEAST_CONTEXT = 512;
 
 /** Chooses how a model is loaded, with what it would cost said at once. */
-export function LoadDialog({ model, initial, onClose }: Props) {
+export function LoadDialog({ model, initial, returnFocus, onClose }: Props) {
   const [form, setForm] = useState<LoadForm>(() => (initial ? formOf(initial) : emptyForm()));
   const load = useLoadModel();
   const errors = errorsOf(form);
@@ -37,6 +38,7 @@ export function LoadDialog({ model, initial, onClose }: Props) {
   return (
     <Dialog open onOpenChange={(open) => open || onClose()}>
       <DialogContent
+        returnFocus={returnFocus}
         title={`Load ${model.display_name}`}
         description={[model.id, model.quant].filter(Boolean).join(" · ")}
         footer={

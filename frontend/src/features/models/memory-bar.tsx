@@ -29,7 +29,7 @@ export function MemoryBar({ memory, roomBytes }: Props) {
           <span className="text-muted-foreground tabular-nums">{formatBytes(roomBytes)} free</span>
         )}
       </div>
-      <div className="flex h-2.5 gap-px overflow-hidden rounded-full bg-muted" aria-hidden>
+      <div className="flex h-2.5 gap-px overflow-hidden rounded-full bg-input/30" aria-hidden>
         {present.map(({ key, color }) => (
           <span
             key={key}

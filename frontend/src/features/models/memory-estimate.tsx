@@ -54,7 +54,7 @@ export function MemoryEstimate({ model, options, keepOthers }: Props) {
   const { memory, valid, message, warnings } = estimate.data;
   const roomBytes = memory && room(memory, keepOthers);
   return (
-    <section aria-label="Memory" className="space-y-3 rounded-lg bg-muted/60 p-4">
+    <section aria-label="Memory" className="space-y-3 rounded-lg border bg-muted/60 p-4">
       <div className="flex items-center justify-between">
         <h3 className="font-medium text-sm">Memory</h3>
         <FitBadge fit={fitOf(memory, roomBytes)} />

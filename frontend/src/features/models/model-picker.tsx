@@ -1,7 +1,7 @@
 import { Link, useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
 import { ChevronsUpDown, SlidersHorizontal } from "lucide-react";
-import { lazy, Suspense, useId, useState } from "react";
+import { lazy, Suspense, useId, useRef, useState } from "react";
 import type { Schemas } from "@/api/client";
 import { useActiveModel, useLoadModel, useLoadState, useModels, useStatus } from "@/api/models";
 import { formatBytes } from "@/lib/format";
@@ -25,6 +25,7 @@ const LoadDialog = lazy(() =>
 export function ModelPicker() {
   const [isOpen, setOpen] = useState(false);
   const [withOptions, setWithOptions] = useState<Schemas["ModelCard"] | null>(null);
+  const face = useRef<HTMLButtonElement>(null);
   const active = useActiveModel();
   const models = useModels();
   const current = models.data?.data.find(({ id }) => id === active?.model);
@@ -32,7 +33,12 @@ export function ModelPicker() {
     <div className="flex min-w-0 items-center gap-1">
       <Popover open={isOpen} onOpenChange={setOpen}>
         <PopoverTrigger asChild>
-          <Button intent="ghost" className="min-w-0 shrink gap-2 px-3" aria-haspopup="dialog">
+          <Button
+            ref={face}
+            intent="ghost"
+            className="min-w-0 shrink gap-2 px-3"
+            aria-haspopup="dialog"
+          >
             <PickerFace />
             <ChevronsUpDown className="text-muted-foreground" aria-hidden />
           </Button>
@@ -59,7 +65,7 @@ export function ModelPicker() {
       )}
       {withOptions && (
         <Suspense>
-          <LoadDialog model={withOptions} onClose={() => setWithOptions(null)} />
+          <LoadDialog model={withOptions} returnFocus={face} onClose={() => setWithOptions(null)} />
         </Suspense>
       )}
     </div>
@@ -139,17 +145,41 @@ function ModelChoice({ models, onDone, onOptions }: ChoiceProps) {
     else if (model.status === "on_disk") load(model.id);
   };
   return (
-    <Command label="Models" shouldFilter={false} loop>
-      <Command.Input
-        value={query}
-        onValueChange={setQuery}
-        placeholder="Search models"
-        className="h-12 w-full border-b bg-transparent px-4 text-sm outline-none placeholder:text-muted-foreground max-md:text-base"
-      />
+    // Only the list lies in Command: it takes every Enter within it for the chosen model.
+    <>
+      <Command label="Models" shouldFilter={false} loop>
+        <Command.Input
+          value={query}
+          onValueChange={setQuery}
+          placeholder="Search models"
+          className="h-12 w-full border-b bg-transparent px-4 text-sm outline-none placeholder:text-muted-foreground max-md:text-base"
+        />
+        <Command.List className="max-h-[min(24rem,60dvh)] overflow-y-auto p-2">
+          <Command.Empty className="px-3 py-8 text-center text-muted-foreground text-sm">
+            {models ? "No model here is called so." : "Looking at what is here."}
+          </Command.Empty>
+          {bySource(shown).map((group) => (
+            <Command.Group
+              key={group.title}
+              heading={group.title}
+              className="[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:py-2 [&_[cmdk-group-heading]]:text-muted-foreground [&_[cmdk-group-heading]]:text-xs"
+            >
+              {group.models.map((model) => (
+                <ModelItem
+                  key={model.id}
+                  model={model}
+                  isWaiting={loading.state === "loading"}
+                  onChoose={() => choose(model)}
+                />
+              ))}
+            </Command.Group>
+          ))}
+        </Command.List>
+      </Command>
       {loading.state === "failed" && (
         <button
           type="button"
-          className="w-full border-b bg-bad-soft px-4 py-2.5 text-left text-bad text-sm hover:underline"
+          className="w-full border-t bg-bad-soft px-4 py-2.5 text-left text-bad text-sm hover:underline"
           onClick={() => {
             onDone();
             void navigate({ to: "/models" });
@@ -158,27 +188,6 @@ function ModelChoice({ models, onDone, onOptions }: ChoiceProps) {
           {loading.error.message} See what happened
         </button>
       )}
-      <Command.List className="max-h-[min(24rem,60dvh)] overflow-y-auto p-2">
-        <Command.Empty className="px-3 py-8 text-center text-muted-foreground text-sm">
-          {models ? "No model here is called so." : "Looking at what is here."}
-        </Command.Empty>
-        {bySource(shown).map((group) => (
-          <Command.Group
-            key={group.title}
-            heading={group.title}
-            className="[&_[cmdk-group-heading]]:px-2.5 [&_[cmdk-group-heading]]:py-2 [&_[cmdk-group-heading]]:text-muted-foreground [&_[cmdk-group-heading]]:text-xs"
-          >
-            {group.models.map((model) => (
-              <ModelItem
-                key={model.id}
-                model={model}
-                isWaiting={loading.state === "loading"}
-                onChoose={() => choose(model)}
-              />
-            ))}
-          </Command.Group>
-        ))}
-      </Command.List>
       <div className="flex items-center justify-between gap-3 border-t py-1.5 pr-2 pl-4">
         <div className="flex items-center gap-2.5">
           <Switch id={optionsFirst} checked={isOptionsFirst} onCheckedChange={setOptionsFirst} />
@@ -192,7 +201,7 @@ function ModelChoice({ models, onDone, onOptions }: ChoiceProps) {
           </Link>
         </Button>
       </div>
-    </Command>
+    </>
   );
 }
 

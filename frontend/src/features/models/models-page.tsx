@@ -1,6 +1,6 @@
 import { Link } from "@tanstack/react-router";
 import { Boxes, FolderOpen, RefreshCw, Search } from "lucide-react";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { Schemas } from "@/api/client";
 import { type LoadOptions, useLoadState, useModels, useStatus } from "@/api/models";
 import { Button } from "@/ui/button";
@@ -45,28 +45,39 @@ function LoadingNow({
   onChangeOptions: (id: string, initial: LoadOptions) => void;
 }) {
   const loading = useLoadState();
-  if (loading.state === "loading") return <LoadProgress {...loading} />;
-  if (loading.state === "failed")
-    return (
-      <LoadFailure
-        {...loading}
-        onChangeOptions={() => onChangeOptions(loading.model, loading.request)}
-      />
-    );
-  return null;
+  const { state } = loading;
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // The load may have been asked for far down in the list.
+    if (state !== "idle") place.current?.scrollIntoView({ block: "nearest", behavior: "smooth" });
+  }, [state]);
+  if (loading.state === "idle") return null;
+  return (
+    <div ref={place} className="scroll-my-4">
+      {loading.state === "loading" ? (
+        <LoadProgress {...loading} />
+      ) : (
+        <LoadFailure
+          {...loading}
+          onChangeOptions={() => onChangeOptions(loading.model, loading.request)}
+        />
+      )}
+    </div>
+  );
 }
 
 function Running({ onReload }: { onReload: (id: string) => void }) {
   const { data: status, error } = useStatus();
   const loading = useLoadState();
   if (error && !status) return <ErrorNote error={error} />;
-  const engines = status?.engines.filter(({ status: { state } }) => state !== "stopped") ?? [];
   // What is loading, and what has just failed to load, stand above with more to say.
-  const shown = engines.filter(
+  const shown = (status?.engines ?? []).filter(
     ({ model, status: { state } }) =>
+      state !== "stopped" &&
       state !== "starting" &&
       !(state === "failed" && loading.state === "failed" && loading.model === model),
   );
+  if (shown.length === 0 && loading.state === "loading") return null;
   return (
     <section aria-labelledby="running" className="space-y-3">
       <h2 id="running" className="font-semibold text-base">
@@ -75,7 +86,7 @@ function Running({ onReload }: { onReload: (id: string) => void }) {
       {shown.map((engine) => (
         <EngineCard key={engine.model} engine={engine} onReload={() => onReload(engine.model)} />
       ))}
-      {status && engines.length === 0 && (
+      {status && shown.length === 0 && (
         <p className="rounded-xl border border-dashed px-5 py-6 text-muted-foreground text-sm">
           No model is loaded. Load one below to chat with it.
         </p>

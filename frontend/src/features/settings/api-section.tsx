@@ -92,7 +92,11 @@ function Example({ value, text }: { value: string; text: string }) {
       >
         {text}
       </pre>
-      <CopyButton text={text} label="Copy the example" className="absolute top-2 right-2" />
+      <CopyButton
+        text={text}
+        label="Copy the example"
+        className="absolute top-2 right-2 border bg-card"
+      />
     </Tabs.Content>
   );
 }

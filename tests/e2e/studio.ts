@@ -1,0 +1,125 @@
+import { type APIRequestContext, expect, type Locator, type Page } from "@playwright/test";
+
+export const BUILT_IN = "builtin/smollm2-135m-instruct";
+export const TINY = "tiny";
+
+type Status = {
+  active_model: string | null;
+  engines: { model: string; busy: number }[];
+};
+
+export async function statusOf(request: APIRequestContext): Promise<Status> {
+  const reply = await request.get("/v1/status");
+  expect(reply.status()).toBe(200);
+  return reply.json();
+}
+
+/** The number of replies under way, over all engines. */
+export async function busyEngines(request: APIRequestContext): Promise<number> {
+  const { engines } = await statusOf(request);
+  return engines.reduce((sum, { busy }) => sum + busy, 0);
+}
+
+export async function loadBuiltIn(request: APIRequestContext): Promise<void> {
+  const reply = await request.post("/v1/load", { data: { model_path: BUILT_IN } });
+  expect(reply.status()).toBe(200);
+}
+
+export const composer = (page: Page) => page.getByRole("textbox", { name: "Message" });
+export const replies = (page: Page) => page.getByRole("article", { name: "Reply" });
+export const sendButton = (page: Page) => page.getByRole("button", { name: "Send" });
+export const stopButton = (page: Page) => page.getByRole("button", { name: "Stop" });
+
+export async function textOf(locator: Locator): Promise<string> {
+  return (await locator.textContent()) ?? "";
+}
+
+/** Opens the chat and waits until it can be asked. */
+export async function openChat(page: Page): Promise<void> {
+  await page.goto("/");
+  await expect(page.getByText(/answers from this machine/)).toBeVisible();
+  await expect(composer(page)).toBeFocused();
+}
+
+export async function ask(page: Page, text: string): Promise<void> {
+  await composer(page).fill(text);
+  await composer(page).press("Enter");
+}
+
+/** Waits until the reply that is streaming has ended and its figures stand under it. */
+export async function replyEnded(page: Page): Promise<void> {
+  await expect(sendButton(page)).toBeVisible({ timeout: 60_000 });
+  await expect(
+    replies(page)
+      .last()
+      .getByText(/first token after/),
+  ).toBeVisible();
+}
+
+/** Sets a number in the chat's settings, by its label, and closes them again. */
+export async function setSampling(page: Page, field: string, value: string): Promise<void> {
+  await page.getByRole("button", { name: /^Chat settings/ }).click();
+  const settings = page.getByRole("dialog", { name: "Chat settings" });
+  await settings.getByRole("textbox", { name: field, exact: true }).fill(value);
+  await settings.getByRole("button", { name: "Close" }).click();
+  await expect(settings).toBeHidden();
+}
+
+type Turn = { prompt: string; reply: string };
+
+/** Puts a conversation into the browser's storage, as if it had been held before, and opens it. */
+export async function openKept(page: Page, title: string, turns: Turn[]): Promise<void> {
+  await openChat(page);
+  await page.evaluate(
+    async ({ title, turns }) => {
+      const messages: Record<string, unknown> = {};
+      let parentId: string | null = null;
+      turns.forEach(({ prompt, reply }, index) => {
+        const promptId = `prompt-${index}`;
+        const replyId = `reply-${index}`;
+        messages[promptId] = {
+          id: promptId,
+          parentId,
+          role: "user",
+          content: prompt,
+          createdAt: index,
+        };
+        messages[replyId] = {
+          id: replyId,
+          parentId: promptId,
+          role: "assistant",
+          content: reply,
+          reasoning: "",
+          reasoningSeconds: null,
+          model: "a/model",
+          outcome: { state: "finished", reason: "stop" },
+          stats: null,
+          createdAt: index,
+        };
+        parentId = replyId;
+      });
+      const conversation = {
+        id: "kept",
+        title,
+        messages,
+        leafId: parentId,
+        createdAt: 0,
+        updatedAt: Date.now(),
+      };
+      await new Promise<void>((resolve, reject) => {
+        const opening = indexedDB.open("eloquio", 1);
+        opening.onerror = () => reject(opening.error);
+        opening.onsuccess = () => {
+          const writing = opening.result.transaction("conversations", "readwrite");
+          writing.objectStore("conversations").put(conversation);
+          writing.oncomplete = () => resolve();
+          writing.onabort = () => reject(writing.error);
+        };
+      });
+      localStorage.setItem("eloquio.chat.current", "kept");
+    },
+    { title, turns },
+  );
+  await page.reload();
+  await expect(page.getByRole("heading", { name: title, level: 1 })).toBeVisible();
+}

@@ -1,0 +1,234 @@
+"""Chat through a real server to the real engine, with the official client."""
+
+import json
+import signal
+import time
+
+import httpx2 as httpx
+import openai
+import psutil
+import pytest
+from openai import OpenAI
+
+from conftest import BUILTIN, CAPITAL, serving
+from fakes import llama_server as stand_in
+
+QUESTION = [{"role": "user", "content": CAPITAL}]
+
+
+@pytest.fixture
+def client(server):
+    with OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=0) as client:
+        yield client
+
+
+def ask(server, **fields):
+    body = {"model": BUILTIN, "messages": QUESTION, "temperature": 0} | fields
+    return httpx.post(f"{server.url}/v1/chat/completions", json=body, timeout=60)
+
+
+def engine_of(server):
+    [engine] = httpx.get(f"{server.url}/v1/status").json()["engines"]
+    return engine
+
+
+def until(condition, seconds=10.0):
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "it didn't happen in time"
+        time.sleep(0.02)
+    return value
+
+
+def until_ready(server):
+    until(lambda: httpx.get(f"{server.url}/ready").status_code == 200, 30)
+
+
+def test_the_official_client_gets_an_answer(client, server):
+    answer = client.chat.completions.create(model=BUILTIN, messages=QUESTION, temperature=0)
+    assert "Paris" in answer.choices[0].message.content
+    assert answer.choices[0].finish_reason == "stop"
+    assert answer.model == BUILTIN
+    usage = answer.usage
+    assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
+    assert usage.prompt_tokens > 10
+
+
+def test_the_official_client_streams_the_same_answer(client):
+    whole = client.chat.completions.create(model=BUILTIN, messages=QUESTION, temperature=0)
+    chunks = list(
+        client.chat.completions.create(
+            model=BUILTIN,
+            messages=QUESTION,
+            temperature=0,
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+    )
+    text = "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
+    assert text == whole.choices[0].message.content
+    assert {chunk.model for chunk in chunks} == {BUILTIN}
+    assert [c.choices[0].finish_reason for c in chunks if c.choices][-1] == "stop"
+    assert chunks[-1].usage.completion_tokens == whole.usage.completion_tokens
+
+
+def test_the_bytes_of_a_stream_end_with_done_and_carry_its_headers(server):
+    body = {"model": BUILTIN, "messages": QUESTION, "stream": True, "max_tokens": 5}
+    with httpx.stream("POST", f"{server.url}/v1/chat/completions", json=body, timeout=60) as reply:
+        text = reply.read().decode()
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    assert reply.headers["cache-control"] == "no-cache"
+    assert reply.headers["x-accel-buffering"] == "no"
+    assert reply.headers["x-request-id"]
+    assert text.endswith("data: [DONE]\n\n")
+    assert '"finish_reason":"length"' in text
+
+
+def test_the_same_route_answers_at_the_bare_root_and_under_the_old_prefix(server):
+    body = {"model": BUILTIN, "messages": QUESTION, "temperature": 0}
+    for path in ("/chat/completions", "/api/inference/chat/completions"):
+        reply = httpx.post(f"{server.url}{path}", json=body, timeout=60)
+        assert "Paris" in reply.json()["choices"][0]["message"]["content"]
+
+
+def test_a_wrong_model_is_not_answered_by_another(client):
+    with pytest.raises(openai.NotFoundError) as refusal:
+        client.chat.completions.create(model="org/nothing", messages=QUESTION)
+    assert refusal.value.code == "model_not_downloaded"
+
+
+def test_a_model_on_disk_is_loaded_on_request(client, server):
+    until_ready(server)
+    answer = client.chat.completions.create(model="tiny", messages=QUESTION, max_tokens=3)
+    assert answer.model == "tiny"
+    assert answer.choices[0].finish_reason == "length"
+    assert engine_of(server)["model"] == "tiny"
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"messages": []}, "messages"),
+        ({"messages": [{"content": "no role"}]}, "messages.0.role"),
+        ({"enable_tools": True}, "enable_tools"),
+        ({"image_base64": "aGk="}, "image_base64"),
+        ({"use_adapter": "name"}, "use_adapter"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_by_its_name(server, fields, param):
+    reply = ask(server, **fields)
+    assert reply.status_code in (400, 501)
+    error = reply.json()["error"]
+    assert error["param"] == param
+    assert error["message"]
+    assert error["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[1]", b'{"messages": "\xff"}'])
+def test_a_body_that_is_no_request_is_a_400(server, body):
+    headers = {"content-type": "application/json"}
+    reply = httpx.post(f"{server.url}/v1/chat/completions", content=body, headers=headers)
+    assert reply.status_code == 400
+    assert reply.json()["error"]["code"] == "invalid_request"
+
+
+def test_a_prompt_that_is_too_long_is_told_with_both_numbers(server):
+    until_ready(server)
+    reply = ask(server, messages=[{"role": "user", "content": "word " * 9000}])
+    assert reply.status_code == 400
+    error = reply.json()["error"]
+    assert error["code"] == "context_length_exceeded"
+    assert "8192" in error["message"]
+
+
+def test_a_repetition_penalty_reaches_the_engine_under_its_name(server):
+    until_ready(server)
+    reply = ask(server, repetition_penalty=1.3, stream=False, max_tokens=2)
+    assert reply.status_code == 200
+    refused = ask(server, repetition_penalty=-1)
+    assert refused.json()["error"]["param"] == "repetition_penalty"
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_closed_connection_frees_the_engine_within_a_second(server, streamed):
+    load = httpx.post(f"{server.url}/load", json={"model_path": "tiny"}, timeout=60)
+    assert load.status_code == 200
+    body = {"model": "tiny", "messages": QUESTION, "stream": streamed, "max_tokens": 8000}
+    client = httpx.Client(timeout=60)
+    if streamed:
+        with client.stream("POST", f"{server.url}/v1/chat/completions", json=body) as reply:
+            lines = reply.iter_lines()
+            next(lines)
+            next(lines)
+    else:
+        with pytest.raises(httpx.ReadTimeout):
+            client.post(f"{server.url}/v1/chat/completions", json=body, timeout=0.7)
+    closed_at = time.monotonic()
+    until(lambda: engine_of(server)["busy"] == 0, 1.0)
+    pid = engine_of(server)["pid"]
+    until(lambda: is_idle(pid), 3.0)
+    assert time.monotonic() - closed_at < 3.0
+
+
+def is_idle(pid):
+    """Whether it computes nothing: asked of the system, since asking the engine disturbs it."""
+    return psutil.Process(pid).cpu_percent(interval=0.25) < 10
+
+
+def test_an_engine_that_crashes_in_an_answer_ends_it_with_its_error(home, tmp_path):
+    event = 'data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\n'
+    program = stand_in.write(
+        tmp_path / "llama-server", says=["about to fall"], streams=[event], then="crash"
+    )
+    with serving(home, LLAMA_SERVER_PATH=str(program)) as server:
+        until_ready(server)
+        body = {"model": BUILTIN, "messages": QUESTION, "stream": True}
+        text = httpx.post(f"{server.url}/v1/chat/completions", json=body, timeout=60).text
+        assert text.startswith(event)
+        assert "[DONE]" not in text
+        error = json.loads(text.removeprefix(event).removeprefix("data: "))["error"]
+        assert error["code"] == "engine_crashed"
+        assert "SIGSEGV" in error["message"]
+        assert "about to fall" in error["evidence"]
+        client = OpenAI(base_url=f"{server.url}/v1", api_key="any", max_retries=0)
+        with pytest.raises(openai.APIError, match="SIGSEGV"):
+            list(client.chat.completions.create(model=BUILTIN, messages=QUESTION, stream=True))
+
+
+@pytest.mark.parametrize(
+    ("refusal", "status", "code"),
+    [
+        ((500, {"error": {"code": 500, "message": "odd"}}), 502, "engine_error"),
+        ((400, {"error": {"code": 400, "message": "odd"}}), 400, "engine_rejected_request"),
+        ((500, "no object"), 502, "engine_error"),
+    ],
+)
+def test_an_engines_own_error_keeps_its_words(home, tmp_path, refusal, status, code):
+    program = stand_in.write(tmp_path / "llama-server", refuses=refusal)
+    with serving(home, LLAMA_SERVER_PATH=str(program)) as server:
+        until_ready(server)
+        reply = ask(server)
+        assert (reply.status_code, reply.json()["error"]["code"]) == (status, code)
+        assert "odd" in reply.text or "no object" in reply.text
+
+
+def test_a_kill_of_the_backend_ends_its_engine(server):
+    until_ready(server)
+    engine = psutil.Process(engine_of(server)["pid"])
+    server.end(signal.SIGKILL)
+    until(lambda: not engine.is_running() or engine.status() == psutil.STATUS_ZOMBIE, 3)
+
+
+def test_an_interrupt_ends_everything_in_time_even_in_an_answer(server):
+    load = httpx.post(f"{server.url}/load", json={"model_path": "tiny"}, timeout=60)
+    assert load.status_code == 200
+    engine = psutil.Process(engine_of(server)["pid"])
+    body = {"model": "tiny", "messages": QUESTION, "stream": True, "max_tokens": 8000}
+    with httpx.stream("POST", f"{server.url}/v1/chat/completions", json=body) as reply:
+        next(reply.iter_raw())
+        started = time.monotonic()
+        server.process.send_signal(signal.SIGINT)
+        server.process.wait(timeout=10)
+        assert time.monotonic() - started < 5
+    assert not engine.is_running()
+    assert not (server.home / "run").exists()
