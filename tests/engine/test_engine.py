@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, suppress
 import psutil
 import pytest
 
-from conftest import BUILTIN, place
 from eloquio.engines.exits import ending
 from eloquio.engines.inventory import Inventory
 from eloquio.engines.pool import Pool
@@ -31,6 +30,7 @@ from eloquio.models.catalog import Catalog
 from eloquio.models.loading import Planner
 from eloquio.models.schema import LoadRequest
 from fakes import llama_server as stand_in
+from fixtures.running import BUILTIN, place
 
 pytestmark = pytest.mark.anyio
 

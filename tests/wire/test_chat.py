@@ -10,8 +10,8 @@ import psutil
 import pytest
 from openai import OpenAI
 
-from conftest import BUILTIN, CAPITAL, serving
 from fakes import llama_server as stand_in
+from fixtures.running import BUILTIN, CAPITAL, serving
 
 QUESTION = [{"role": "user", "content": CAPITAL}]
 

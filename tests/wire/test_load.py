@@ -6,14 +6,12 @@ import time
 import httpx2 as httpx
 import pytest
 
-from conftest import BUILTIN, serving
+from fixtures.running import BUILTIN, place, serving
 
 
 @pytest.fixture(scope="module")
 def shelf_server(tmp_path_factory, real_model, tiny_model):
     """One server for all wrong inputs: none of them may change what it runs."""
-    from conftest import place
-
     home = tmp_path_factory.mktemp("load") / "home"
     shelf = home / "shelf"
     place(real_model, home / "models" / f"{BUILTIN}.gguf")

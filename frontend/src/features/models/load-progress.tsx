@@ -43,6 +43,7 @@ type Props = { model: string; progress: Step | null };
 /** A load under way, with a way out of it. */
 export function LoadProgress({ model, progress }: Props) {
   const unload = useUnloadModel();
+  const phase = phaseInWords(progress?.phase ?? "resolving");
   const share = progress?.total_bytes ? progress.bytes / progress.total_bytes : null;
   return (
     <section aria-label="Loading" className="space-y-3 rounded-xl border bg-card p-5 shadow-low">
@@ -50,7 +51,7 @@ export function LoadProgress({ model, progress }: Props) {
         <div className="min-w-0">
           <p className="font-medium text-sm [overflow-wrap:anywhere]">{model}</p>
           <p className="text-muted-foreground text-sm" role="status">
-            {unload.isPending ? "Cancelling" : phaseInWords(progress?.phase ?? "resolving")}
+            {unload.isPending ? "Cancelling" : progress?.message || phase}
           </p>
         </div>
         <Button
@@ -64,10 +65,7 @@ export function LoadProgress({ model, progress }: Props) {
       </div>
       <Progress aria-label={`Loading ${model}`} value={share} />
       {progress && (
-        <p className="text-muted-foreground text-xs tabular-nums">
-          {details(progress)}
-          {progress.message && <span className="block">{progress.message}</span>}
-        </p>
+        <p className="text-muted-foreground text-xs tabular-nums">{details(progress)}</p>
       )}
       {unload.error && <p className="text-bad text-sm">{unload.error.message}</p>}
     </section>
