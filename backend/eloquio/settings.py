@@ -30,7 +30,6 @@ class Settings(BaseSettings):
     """Names beside localhost and IP addresses under which this server may be asked, by commas."""
     api_key: SecretStr | None = None
     """Asked for on every route when set, and made by itself when `host` isn't loopback."""
-    worker_python: Path | None = None
     page_dir: Path | None = None
     """The built page; by default the one of this checkout or package."""
     load_on_start: bool = True

@@ -13,6 +13,7 @@ test("the page as a person meets it, for the README and to be looked at", async 
   await expect(page.locator("[data-streamdown=code-block]").first()).toBeVisible();
   await expect(replies(page)).toHaveCount(2);
   await page.evaluate(() => document.fonts.ready);
+  await page.mouse.move(640, 120);
   const picture = await page.screenshot({ path: "docs/images/page.png" });
   expect(picture.readUInt32BE(16)).toBe(1280);
   expect(picture.readUInt32BE(20)).toBe(800);

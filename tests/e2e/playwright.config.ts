@@ -8,7 +8,7 @@ export default defineConfig({
   outputDir: "../../test-results",
   // One server with one engine: the tests that change what is loaded must not meet.
   workers: 1,
-  timeout: 120_000,
+  timeout: 240_000,
   expect: { timeout: 20_000 },
   forbidOnly: Boolean(process.env.CI),
   reporter: "list",

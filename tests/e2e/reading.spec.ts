@@ -1,6 +1,6 @@
 import { AxeBuilder } from "@axe-core/playwright";
 import { expect, type Page, test } from "@playwright/test";
-import { ask, loadBuiltIn, openChat, openKept, replies, replyEnded } from "./studio";
+import { ask, loadBuiltIn, openChat, openKept, replies, replyEnded, tabBackTo } from "./studio";
 
 const reply = `## Rainbows
 
@@ -130,26 +130,14 @@ test("everything is reached by the keyboard alone", async ({ page }) => {
   await replyEnded(page);
 
   const regenerate = page.getByRole("button", { name: "Regenerate" });
-  for (
-    let step = 0;
-    step < 8 && !(await regenerate.evaluate((it) => it === document.activeElement));
-    step++
-  )
-    await page.keyboard.press("Shift+Tab");
-  await expect(regenerate).toBeFocused();
+  await tabBackTo(page, regenerate);
   await page.keyboard.press("Enter");
   await expect(page.getByRole("group", { name: "Versions of this reply" })).toContainText("2/2");
   await expect(page.getByRole("textbox", { name: "Message" })).toBeFocused();
   await replyEnded(page);
 
   const previous = page.getByRole("button", { name: "Previous reply" });
-  for (
-    let step = 0;
-    step < 8 && !(await previous.evaluate((it) => it === document.activeElement));
-    step++
-  )
-    await page.keyboard.press("Shift+Tab");
-  await expect(previous).toBeFocused();
+  await tabBackTo(page, previous);
   await page.keyboard.press("Enter");
   await expect(page.getByRole("group", { name: "Versions of this reply" })).toContainText("1/2");
 
@@ -161,6 +149,7 @@ test("everything is reached by the keyboard alone", async ({ page }) => {
   await expect(replies(page).last().getByText("stopped", { exact: true })).toBeVisible();
 
   await page.keyboard.press("Control+k");
+  await expect(page.getByRole("dialog")).toBeVisible();
   await page.keyboard.type("models");
   await page.keyboard.press("Enter");
   await expect(page.getByRole("heading", { name: "Models", level: 1 })).toBeVisible();

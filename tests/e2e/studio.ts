@@ -48,7 +48,7 @@ export async function ask(page: Page, text: string): Promise<void> {
 
 /** Waits until the reply that is streaming has ended and its figures stand under it. */
 export async function replyEnded(page: Page): Promise<void> {
-  await expect(sendButton(page)).toBeVisible({ timeout: 60_000 });
+  await expect(sendButton(page)).toBeVisible({ timeout: 120_000 });
   await expect(
     replies(page)
       .last()
@@ -63,6 +63,14 @@ export async function setSampling(page: Page, field: string, value: string): Pro
   await settings.getByRole("textbox", { name: field, exact: true }).fill(value);
   await settings.getByRole("button", { name: "Close" }).click();
   await expect(settings).toBeHidden();
+}
+
+/** Moves the focus back from one control to the next until it is on the given one. */
+export async function tabBackTo(page: Page, control: Locator): Promise<void> {
+  await expect(async () => {
+    await page.keyboard.press("Shift+Tab");
+    await expect(control).toBeFocused({ timeout: 100 });
+  }).toPass({ intervals: [0] });
 }
 
 type Turn = { prompt: string; reply: string };

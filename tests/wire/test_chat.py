@@ -11,7 +11,7 @@ import pytest
 from openai import OpenAI
 
 from fakes import llama_server as stand_in
-from fixtures.running import BUILTIN, CAPITAL, serving
+from fixtures.running import BUILTIN, CAPITAL, place, serving
 
 QUESTION = [{"role": "user", "content": CAPITAL}]
 
@@ -217,6 +217,20 @@ def test_a_kill_of_the_backend_ends_its_engine(server):
     engine = psutil.Process(engine_of(server)["pid"])
     server.end(signal.SIGKILL)
     until(lambda: not engine.is_running() or engine.status() == psutil.STATUS_ZOMBIE, 3)
+
+
+def test_twenty_starts_and_stops_leave_nothing_behind(home, tiny_model):
+    place(tiny_model, home / "models" / "tiny.gguf")
+    engines = []
+    for _ in range(20):
+        with serving(home, ELOQUIO_LOAD_ON_START="false") as server:
+            load = httpx.post(f"{server.url}/load", json={"model_path": "tiny"}, timeout=60)
+            assert load.status_code == 200
+            engines.append(psutil.Process(engine_of(server)["pid"]))
+            server.end()
+    assert not [engine for engine in engines if engine.is_running()]
+    assert psutil.Process().children(recursive=True) == []
+    assert not (home / "run").exists()
 
 
 def test_an_interrupt_ends_everything_in_time_even_in_an_answer(server):

@@ -31,6 +31,8 @@ from eloquio.models.names import (
 from eloquio.settings import Settings
 
 Source = Literal["builtin", "folder", "hub_cache"]
+# Its own header calls it by the name of a training run.
+_BUILTIN_NAMES = {"smollm2-135m-instruct": "SmolLM2 135M Instruct"}
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,8 @@ def _name(found: _Found, quant: str | None) -> _Name:
     stem = printable(stem_of(first))
     relative = first.relative_to(place.folder).parent
     if place.source == "builtin":
-        return _Name((f"builtin/{stem}",), without_quant(stem), None)
+        display_name = _BUILTIN_NAMES.get(stem) or without_quant(stem)
+        return _Name((f"builtin/{stem}",), display_name, None)
     repository = place.repository or _repository_of(relative)
     if repository is not None:
         repository = printable(repository)

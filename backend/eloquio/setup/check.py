@@ -3,34 +3,34 @@
 import argparse
 import json
 import os
-import signal
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from eloquio.setup.checkout import Checkout, environment_of_tools
 from eloquio.setup.console import Console, Progress
-from eloquio.setup.lock import locked
+from eloquio.setup.lock import only_one
 from eloquio.setup.node import Node
 from eloquio.setup.packages import packages_step, venv_step
 from eloquio.setup.page import Page, node_modules_step
-from eloquio.setup.signals import end_on_signal
-from eloquio.setup.steps import Step, run_steps
+from eloquio.setup.signals import unwind_on_signals
+from eloquio.setup.steps import Step, explanation, run_steps
 from eloquio.setup.tools import Command, SetupFailed, ToolFailed, Tools
 
 SHOWN_LINES = 60
 FIXABLE = "`scripts/check --fix` mends what can be mended."
 API_DOCUMENT = Path("openapi.json")
 API_TYPES = Path("frontend/src/api/schema.gen.ts")
+END_TO_END = Path("tests/e2e")
 
 
 def check(arguments: Sequence[str]) -> int:
     options = _parse(arguments)
-    signal.signal(signal.SIGTERM, end_on_signal)
+    unwind_on_signals()
     checkout, tools = Checkout.here(), Tools()
     with Console() as console:
         try:
-            with locked(checkout.venv / "setup.lock", when_busy=lambda: console.say("Waiting …")):
+            with only_one(checkout, console):
                 failed = run_steps(check_tools(checkout, tools), tools, console)
             if not failed:
                 node = Page(checkout, tools).node(console.silent())
@@ -38,6 +38,9 @@ def check(arguments: Sequence[str]) -> int:
                 if options.fix:
                     checks.fix(console)
                 failed = run_steps(checks.steps(), tools, console, at_once=processors())
+        except (ToolFailed, OSError) as error:
+            console.say(explanation("Set-up", error))
+            return 1
         except KeyboardInterrupt:
             return 130
         console.say(f"Failed: {', '.join(failed)}" if failed else "All is well.")
@@ -73,6 +76,7 @@ class Checks:
             self._check("mypy", [self._scripts / "mypy"]),
             self._check("biome", [self._bin / "biome", "check", "."], next_step=FIXABLE),
             self._check("tsc", [self._bin / "tsc", "-p", self._frontend]),
+            self._check("tsc of the end-to-end tests", [self._bin / "tsc", "-p", END_TO_END]),
             Step("API document and types", _never, self._api_is_fresh, shown_lines=SHOWN_LINES),
             self._check("lint-imports", [self._scripts / "lint-imports"]),
             self._check(

@@ -48,5 +48,5 @@ def files_below(folder: Path, *, but: Iterable[str] = ()) -> Iterator[Path]:
     left_out = set(but)
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in left_out)
-        for name in sorted(names):
-            yield Path(parent, name)
+        # An editor's lock can be a link to nowhere.
+        yield from (path for name in sorted(names) if (path := Path(parent, name)).is_file())

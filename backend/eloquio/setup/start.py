@@ -1,7 +1,6 @@
 """`scripts/start`: makes ready what isn't, then turns into the server."""
 
 import os
-import signal
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
@@ -15,12 +14,12 @@ from eloquio.setup.engine import (
     this_machine,
 )
 from eloquio.setup.llama_build import build_step
-from eloquio.setup.lock import locked
+from eloquio.setup.lock import only_one
 from eloquio.setup.model import model_step
 from eloquio.setup.options import StartOptions, parse_start_options
 from eloquio.setup.packages import packages_step, venv_step
 from eloquio.setup.page import page_step
-from eloquio.setup.signals import end_on_signal
+from eloquio.setup.signals import unwind_on_signals
 from eloquio.setup.steps import Step, explanation, run_steps
 from eloquio.setup.tools import SetupFailed, Tools
 from eloquio.setup.worker import WorkerEnvironment, make_in_background, worker_step
@@ -30,12 +29,12 @@ def start(arguments: Sequence[str]) -> int:
     """The exit status when it fails; when all is well this process is the server from then on."""
     checkout = Checkout.here()
     options = parse_start_options(arguments)
-    signal.signal(signal.SIGTERM, end_on_signal)
+    unwind_on_signals()
     tools = Tools()
     with Console() as console:
         try:
             failed = make_ready(checkout, options, tools, console)
-        except SetupFailed as error:
+        except (SetupFailed, OSError) as error:
             console.say(explanation("Start", error))
             return 1
         except KeyboardInterrupt:
@@ -53,11 +52,7 @@ def make_ready(
     checkout: Checkout, options: StartOptions, tools: Tools, console: Console
 ) -> list[str]:
     """Make what the server needs, and return the names of the steps that failed."""
-
-    def say_busy() -> None:
-        console.say("Another start is making this checkout ready; waiting for it …")
-
-    with locked(checkout.venv / "setup.lock", when_busy=say_busy):
+    with only_one(checkout, console):
         failed = run_steps(needed_steps(checkout, options, tools), tools, console)
         if not failed and options.waits_for_worker:
             # Its failure is said, but what can be served without it is served.

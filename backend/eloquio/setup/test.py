@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import signal
 from collections.abc import Sequence
 
 from eloquio.setup.browser import chromium_step
@@ -10,15 +9,15 @@ from eloquio.setup.check import Checks, processors
 from eloquio.setup.checkout import Checkout
 from eloquio.setup.console import Console, Progress
 from eloquio.setup.engine import engine_source, extras_for, this_machine
-from eloquio.setup.lock import locked
+from eloquio.setup.lock import only_one
 from eloquio.setup.model import model_step
 from eloquio.setup.packages import packages_step, venv_step
 from eloquio.setup.page import Page, node_modules_step, page_step
 from eloquio.setup.reports import Count
-from eloquio.setup.signals import end_on_signal
+from eloquio.setup.signals import unwind_on_signals
 from eloquio.setup.steps import Step, explanation, run_steps
 from eloquio.setup.suites import END_TO_END, PAGE, Suite, SuiteRunner, python_suites, suite
-from eloquio.setup.tools import SetupFailed, Tools
+from eloquio.setup.tools import SetupFailed, ToolFailed, Tools
 
 CHECK = "check"
 SHOWN_LINES = 400
@@ -27,12 +26,12 @@ SHOWN_LINES = 400
 def test(arguments: Sequence[str]) -> int:
     checkout = Checkout.here()
     names = wanted_suites(arguments, checkout)
-    signal.signal(signal.SIGTERM, end_on_signal)
+    unwind_on_signals()
     tools = Tools()
     with Console() as console:
         try:
             total = run_all(checkout, names, tools, console)
-        except SetupFailed as error:
+        except (SetupFailed, ToolFailed, OSError) as error:
             console.say(explanation("Set-up", error))
             total = Count(failed=1)
         except KeyboardInterrupt:
@@ -44,7 +43,7 @@ def test(arguments: Sequence[str]) -> int:
 
 def run_all(checkout: Checkout, names: Sequence[str], tools: Tools, console: Console) -> Count:
     """Set up what these suites need, run all of them, and count what they found."""
-    with locked(checkout.venv / "setup.lock", when_busy=lambda: console.say("Waiting …")):
+    with only_one(checkout, console):
         failed = run_steps(needed_steps(checkout, names, tools), tools, console)
     if failed:
         console.say(f"Set-up failed: {', '.join(failed)}. Running it again goes on from here.")

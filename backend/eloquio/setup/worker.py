@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -12,13 +11,13 @@ import time
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from types import FrameType
 
 from eloquio.setup.checkout import Checkout
 from eloquio.setup.console import Console, Progress
 from eloquio.setup.lock import Locked, locked
 from eloquio.setup.options import StartOptions
 from eloquio.setup.packages import has_pip, make_venv, pip
+from eloquio.setup.signals import unwind_on_signals
 from eloquio.setup.stamps import Stamp, digest
 from eloquio.setup.steps import Step, run_steps
 from eloquio.setup.tools import Interrupted, SetupFailed, ToolFailed, Tools
@@ -51,7 +50,7 @@ class WorkerEnvironment:
         self._venv = checkout.worker_venv
         self._tools = tools
         self._stamp = Stamp(self._venv / "packages.stamp")
-        self._log = home / "logs" / "worker-setup.log"
+        self._log = log_of(home)
 
     def is_made(self) -> bool:
         return has_pip(self._venv) and self._stamp.says(self._inputs(len(STAGES)))
@@ -104,6 +103,10 @@ class WorkerEnvironment:
             )
 
 
+def log_of(home: Path) -> Path:
+    return home / "logs" / "worker-setup.log"
+
+
 def worker_step(checkout: Checkout, home: Path, tools: Tools) -> Step:
     environment = WorkerEnvironment(checkout, home, tools)
 
@@ -137,20 +140,20 @@ def make_beside_server(arguments: Sequence[str]) -> int:
     server = os.getppid()
     os.nice(19)
     tools = Tools()
-    signal.signal(signal.SIGTERM, _interrupt)
+    unwind_on_signals()
     try:
         with _ending_with(server, tools):
             _wait_until_serving(host, port, server)
             with Console(plain=True, said_every=SAID_EVERY_SECONDS) as console:
+                console.say(
+                    "The torch environment, about 7 GB, now comes in the background; "
+                    f"{log_of(home)} has the details. Chats don't wait for it."
+                )
                 step = worker_step(Checkout.here(), home, tools)
                 failed = run_steps([step], tools, console)
     except (KeyboardInterrupt, Interrupted):
         return 130
     return 1 if failed else 0
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _wait_until_serving(host: str, port: int, server: int) -> None:

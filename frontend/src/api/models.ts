@@ -82,7 +82,10 @@ export function useLoadModel() {
       // The status names what is loading as soon as the server has taken the request.
       void refreshModels(client);
     },
-    onSettled: () => refreshModels(client),
+    onSettled: () => {
+      useProgress.setState({ progress: null });
+      return refreshModels(client);
+    },
   });
   return (model: string, options: LoadOptions = {}) => {
     forgetLoads(client);
@@ -151,7 +154,11 @@ export function useLoadState(): LoadState {
   }).at(-1);
   const own = last?.status === "pending" ? last.request.model_path : undefined;
   const model = own ?? status?.loading[0];
-  if (model !== undefined) return { state: "loading", model, progress };
+  if (model !== undefined) {
+    // The server's first word may still be of the load before.
+    const isOfThis = progress?.model === model && progress.phase !== "failed";
+    return { state: "loading", model, progress: isOfThis ? progress : null };
+  }
   if (last?.status === "error") {
     const error = toApiError(last.error);
     if (error.code === "load_cancelled") return { state: "idle" };

@@ -103,7 +103,7 @@ def test_a_failed_start_says_what_to_do_and_the_next_one_goes_on_from_there(stud
 
 
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 128 + signal.SIGTERM)]
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
 def test_a_signal_during_set_up_ends_it_and_its_tools(studio, tmp_path, number, status):
     os.mkfifo(pipe := tmp_path / "pipe")
