@@ -132,9 +132,9 @@ test("everything is reached by the keyboard alone", async ({ page }) => {
   const regenerate = page.getByRole("button", { name: "Regenerate" });
   await tabBackTo(page, regenerate);
   await page.keyboard.press("Enter");
-  await expect(page.getByRole("group", { name: "Versions of this reply" })).toContainText("2/2");
   await expect(page.getByRole("textbox", { name: "Message" })).toBeFocused();
   await replyEnded(page);
+  await expect(page.getByRole("group", { name: "Versions of this reply" })).toContainText("2/2");
 
   const previous = page.getByRole("button", { name: "Previous reply" });
   await tabBackTo(page, previous);

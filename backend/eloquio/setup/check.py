@@ -10,9 +10,9 @@ from pathlib import Path
 from eloquio.setup.checkout import Checkout, environment_of_tools
 from eloquio.setup.console import Console, Progress
 from eloquio.setup.lock import only_one
-from eloquio.setup.node import Node
+from eloquio.setup.node import Node, node_step, required_node
 from eloquio.setup.packages import packages_step, venv_step
-from eloquio.setup.page import Page, node_modules_step
+from eloquio.setup.page import node_modules_step
 from eloquio.setup.signals import unwind_on_signals
 from eloquio.setup.steps import Step, explanation, run_steps
 from eloquio.setup.tools import Command, SetupFailed, ToolFailed, Tools
@@ -33,12 +33,11 @@ def check(arguments: Sequence[str]) -> int:
             with only_one(checkout, console):
                 failed = run_steps(check_tools(checkout, tools), tools, console)
             if not failed:
-                node = Page(checkout, tools).node(console.silent())
-                checks = Checks(checkout, tools, node)
+                checks = Checks(checkout, tools, required_node(checkout))
                 if options.fix:
                     checks.fix(console)
                 failed = run_steps(checks.steps(), tools, console, at_once=processors())
-        except (ToolFailed, OSError) as error:
+        except (SetupFailed, OSError) as error:
             console.say(explanation("Set-up", error))
             return 1
         except KeyboardInterrupt:
@@ -51,6 +50,7 @@ def check_tools(checkout: Checkout, tools: Tools) -> list[Step]:
     return [
         venv_step(checkout, tools),
         packages_step(checkout, ("dev",), tools),
+        node_step(checkout, tools),
         node_modules_step(checkout, tools),
     ]
 
@@ -109,7 +109,7 @@ class Checks:
             (self._root / API_DOCUMENT).write_text(document, encoding="utf-8")
             self._write_types(self._root / API_TYPES, progress)
         except ToolFailed:
-            console.finish(progress, failed=True)
+            console.finish(progress, "!!")
         else:
             console.finish(progress)
 

@@ -6,11 +6,15 @@ import sys
 import threading
 import time
 from types import TracebackType
-from typing import TextIO
+from typing import Literal, TextIO
 
 TICK_SECONDS = 0.25
 PLAIN_SECONDS = 15.0
 LINE_LENGTH = 120
+
+Mark = Literal["ok", "!!", "--"]
+"""How a step ended: well, in failure, or interrupted."""
+
 WARNING = re.compile(r"(warning:|npm warn )", re.IGNORECASE)
 NOT_PRINTED = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
@@ -77,15 +81,11 @@ class Console:
                 self._write(f"  ..  {name}\n")
         return progress
 
-    def silent(self) -> Progress:
-        """For work too short to be shown."""
-        return Progress("", time.monotonic())
-
-    def finish(self, progress: Progress, *, failed: bool = False) -> None:
+    def finish(self, progress: Progress, mark: Mark = "ok") -> None:
         seconds = time.monotonic() - progress.started
         with self._lock:
             self._running.remove(progress)
-            self.say(f"  {'!! ' if failed else 'ok '} {progress.name}, {seconds:.1f} s")
+            self.say(f"  {mark}  {progress.name}, {seconds:.1f} s")
 
     def _tick(self) -> None:
         while not self._ended.wait(TICK_SECONDS):

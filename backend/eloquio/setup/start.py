@@ -16,9 +16,10 @@ from eloquio.setup.engine import (
 from eloquio.setup.llama_build import build_step
 from eloquio.setup.lock import only_one
 from eloquio.setup.model import model_step
+from eloquio.setup.node import node_step
 from eloquio.setup.options import StartOptions, parse_start_options
 from eloquio.setup.packages import packages_step, venv_step
-from eloquio.setup.page import page_step
+from eloquio.setup.page import Page, page_step
 from eloquio.setup.signals import unwind_on_signals
 from eloquio.setup.steps import Step, explanation, run_steps
 from eloquio.setup.tools import SetupFailed, Tools
@@ -70,6 +71,7 @@ def needed_steps(
     steps = [
         venv_step(checkout, tools),
         model_step(checkout, tools, options.home),
+        node_step(checkout, tools, unless=Page(checkout, tools).is_built),
         page_step(checkout, tools),
     ]
     if options.build is not None:

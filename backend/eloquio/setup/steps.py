@@ -68,10 +68,10 @@ def _succeeds(step: Step, console: Console) -> bool:
     try:
         step.make(progress)
     except Interrupted:
-        console.finish(progress, failed=True)
+        console.finish(progress, "--")
         return False
     except (SetupFailed, ToolFailed, OSError) as error:
-        console.finish(progress, failed=True)
+        console.finish(progress, "!!")
         console.say(explanation(step.name, error, step.shown_lines))
         return False
     console.finish(progress)

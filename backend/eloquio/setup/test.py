@@ -11,13 +11,14 @@ from eloquio.setup.console import Console, Progress
 from eloquio.setup.engine import engine_source, extras_for, this_machine
 from eloquio.setup.lock import only_one
 from eloquio.setup.model import model_step
+from eloquio.setup.node import node_step, required_node
 from eloquio.setup.packages import packages_step, venv_step
-from eloquio.setup.page import Page, node_modules_step, page_step
+from eloquio.setup.page import node_modules_step, page_step
 from eloquio.setup.reports import Count
 from eloquio.setup.signals import unwind_on_signals
 from eloquio.setup.steps import Step, explanation, run_steps
 from eloquio.setup.suites import END_TO_END, PAGE, Suite, SuiteRunner, python_suites, suite
-from eloquio.setup.tools import SetupFailed, ToolFailed, Tools
+from eloquio.setup.tools import SetupFailed, Tools
 
 CHECK = "check"
 SHOWN_LINES = 400
@@ -31,7 +32,7 @@ def test(arguments: Sequence[str]) -> int:
     with Console() as console:
         try:
             total = run_all(checkout, names, tools, console)
-        except (SetupFailed, ToolFailed, OSError) as error:
+        except (SetupFailed, OSError) as error:
             console.say(explanation("Set-up", error))
             total = Count(failed=1)
         except KeyboardInterrupt:
@@ -48,7 +49,7 @@ def run_all(checkout: Checkout, names: Sequence[str], tools: Tools, console: Con
     if failed:
         console.say(f"Set-up failed: {', '.join(failed)}. Running it again goes on from here.")
         return Count(failed=len(failed))
-    node = Page(checkout, tools).node(console.silent())
+    node = required_node(checkout)
     total = Count()
     if CHECK in names:
         checks = Checks(checkout, tools, node).steps()
@@ -78,7 +79,11 @@ def wanted_suites(arguments: Sequence[str], checkout: Checkout) -> list[str]:
 def needed_steps(checkout: Checkout, names: Sequence[str], tools: Tools) -> list[Step]:
     source = engine_source(checkout, os.environ, *this_machine())
     extras = {"dev", *extras_for(source)}
-    steps = [venv_step(checkout, tools), packages_step(checkout, extras, tools)]
+    steps = [
+        venv_step(checkout, tools),
+        packages_step(checkout, extras, tools),
+        node_step(checkout, tools),
+    ]
     if CHECK in names or PAGE in names or END_TO_END in names:
         steps.append(node_modules_step(checkout, tools))
     if set(names) - {CHECK, PAGE}:

@@ -24,6 +24,12 @@ export function SheetContent({ title, side, heading, className, children }: Prop
       <Radix.Overlay className={overlayClasses} />
       <Radix.Content
         aria-describedby={undefined}
+        // The panel itself, not its Close button: a focused button would show its tooltip, which
+        // then takes the first Escape.
+        onOpenAutoFocus={(event) => {
+          event.preventDefault();
+          if (event.currentTarget instanceof HTMLElement) event.currentTarget.focus();
+        }}
         className={cn(
           "fixed inset-y-0 z-50 flex w-88 max-w-[88vw] flex-col bg-popover text-popover-foreground shadow-float data-[state=closed]:animate-out data-[state=open]:animate-in",
           side === "left"

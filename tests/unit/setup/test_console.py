@@ -15,7 +15,7 @@ class Ascii(io.StringIO):
 
 def test_a_step_that_ended_has_one_line_with_its_seconds(console, said):
     console.finish(console.start("packages"))
-    console.finish(console.start("page"), failed=True)
+    console.finish(console.start("page"), "!!")
 
     lines = said.getvalue().splitlines()
     assert lines == ["  ..  packages", "  ok  packages, 0.0 s", "  ..  page", "  !!  page, 0.0 s"]

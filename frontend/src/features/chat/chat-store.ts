@@ -1,14 +1,19 @@
 import { create } from "zustand";
-import type { CompletionRequest } from "@/api/stream";
 import { newId } from "./new-id";
 import { browserStorage, openShelf, type Shelf, storageFault } from "./persistence";
-import { type Arrived, announcementOf, type Progress, streamReply } from "./reply";
+import {
+  type Arrived,
+  announcementOf,
+  type Progress,
+  type ReplyRequest,
+  streamReply,
+} from "./reply";
 import { type ModelSettings, samplingRequest } from "./sampling";
 import type { Conversation, Reply } from "./tree";
 import * as tree from "./tree";
 
 /** Whom a reply is asked of, and how. */
-export type Asked = { model: string; settings: ModelSettings };
+export type Asked = { model: string; settings: ModelSettings; supportsReasoning: boolean };
 
 export type Storage =
   | { state: "opening" }
@@ -108,7 +113,7 @@ export const useChatStore = create<ChatState>((set, get) => {
   };
 
   /** Fills a reply that stands in the tree; what asks for it is kept before it is sent. */
-  const run = (conversation: Conversation, reply: Reply, request: CompletionRequest) => {
+  const run = (conversation: Conversation, reply: Reply, request: ReplyRequest) => {
     const { id } = conversation;
     const controller = new AbortController();
     controllers.set(id, controller);
@@ -234,8 +239,10 @@ export const useChatStore = create<ChatState>((set, get) => {
       const reply = conversation?.messages[replyId];
       if (reply?.role !== "assistant" || !isIdle(conversation)) return;
       const continued: Reply = { ...reply, outcome: { state: "streaming" } };
-      const branch = tree.branchTo(conversation, replyId);
-      await run(tree.withMessage(conversation, continued), continued, requestFor(branch, asked));
+      const request = requestFor(tree.branchTo(conversation, replyId), asked);
+      // The model is put back into the middle of its answer: there is no room to think first.
+      if (asked.supportsReasoning) request.enable_thinking = false;
+      await run(tree.withMessage(conversation, continued), continued, request);
     },
     stop: (conversationId) => controllers.get(conversationId)?.abort(),
     switchTo(messageId) {
@@ -249,7 +256,7 @@ export const useChatStore = create<ChatState>((set, get) => {
   };
 });
 
-function requestFor(branch: tree.Message[], { model, settings }: Asked): CompletionRequest {
+function requestFor(branch: tree.Message[], { model, settings }: Asked): ReplyRequest {
   return {
     model,
     messages: tree.requestMessages(branch, settings.systemPrompt),

@@ -8,6 +8,8 @@ import {
 } from "@/api/stream";
 import type { Fault, Outcome, Reply, ReplyStats } from "./tree";
 
+export type ReplyRequest = CompletionRequest & { enable_thinking?: boolean };
+
 export type Arrived = Pick<Reply, "content" | "reasoning" | "reasoningSeconds">;
 
 /** What a running reply has brought so far; shown instead of what the tree holds of it. */
@@ -116,7 +118,7 @@ function faultOf(thrown: unknown): Fault {
  */
 export async function streamReply(
   reply: Reply,
-  request: CompletionRequest,
+  request: ReplyRequest,
   signal: AbortSignal,
   show: (arrived: Arrived) => void,
 ): Promise<Reply> {

@@ -8,5 +8,9 @@ export function useAsked(): Asked | null {
   const active = useActiveModel();
   const model = active?.task === "chat" ? active.model : null;
   const settings = useSettings(({ byModel }) => (model ? byModel[model] : undefined)) ?? untouched;
-  return useMemo(() => (model ? { model, settings } : null), [model, settings]);
+  const supportsReasoning = active?.supports_reasoning ?? false;
+  return useMemo(
+    () => (model ? { model, settings, supportsReasoning } : null),
+    [model, settings, supportsReasoning],
+  );
 }
