@@ -138,6 +138,14 @@ async def test_a_model_that_is_kept_stays_beside_the_new_one(pool):
     assert {engine.spec.model for engine in pool.engines} == {"tiny", BUILTIN}
 
 
+async def test_a_model_that_fails_to_load_leaves_the_one_before_it(pool):
+    engine, _ = await load(pool, "tiny")
+    with pytest.raises(EngineStartFailed):
+        await load(pool, BUILTIN, extra_args=["--rope-scaling", "nonsense"])
+    assert isinstance(engine.state, Ready)
+    assert pool.active is engine
+
+
 async def test_an_answering_engine_makes_no_room_unless_forced(pool):
     async with pool.lease("tiny") as (engine, _):
         with pytest.raises(EngineBusy, match="tiny"):

@@ -159,13 +159,18 @@ class Pool:
     async def _place(self, spec: EngineSpec, keep_others: bool, force: bool) -> Engine:
         async with self._placement:
             self._refuse_when_closing()
-            await self._make_room(spec, keep_others, force)
+            leaving = self._leaving(spec, keep_others, force)
+            # What still fits stays until the new one is ready: if that fails, nothing is lost.
+            staying = [e for e in leaving if spec.fits_beside and e.spec.model != spec.model]
+            await self._remove_all([e for e in leaving if e not in staying or e.is_settled])
             engine = Engine(spec, str(next(self._numbers)), self._workplace)
             self._engines[spec.model] = self._latest = engine
             await engine.ensure_ready()
+            await self._remove_all([e for e in staying if force or not e.busy])
             return engine
 
-    async def _make_room(self, spec: EngineSpec, keep_others: bool, force: bool) -> None:
+    def _leaving(self, spec: EngineSpec, keep_others: bool, force: bool) -> list[Engine]:
+        """The engines that make room for `spec`; EngineBusy if one answers and isn't forced."""
         leaving = [
             engine
             for engine in self._engines.values()
@@ -175,7 +180,10 @@ class Pool:
         if busy := [engine for engine in leaving if engine.busy and not force]:
             names = ", ".join(f"{engine.spec.model} ({engine.busy})" for engine in busy)
             raise EngineBusy(f"Answers are under way on what would have to make room: {names}.")
-        await asyncio.gather(*(self._remove(engine) for engine in leaving))
+        return leaving
+
+    async def _remove_all(self, engines: Sequence[Engine]) -> None:
+        await asyncio.gather(*(self._remove(engine) for engine in engines))
 
     async def _remove(self, engine: Engine) -> None:
         await engine.stop()

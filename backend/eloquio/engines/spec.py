@@ -75,4 +75,6 @@ class EngineSpec:
     sampling: Sampling = Sampling()
     native_context_length: int = 0
     quant: str | None = None
+    fits_beside: bool = field(default=False, compare=False)
+    """Whether it can start while what it will replace still runs."""
     warnings: tuple[str, ...] = field(default=(), compare=False)

@@ -44,14 +44,15 @@ class Planner:
         )
         options = await asyncio.to_thread(self._options, request)
         free_bytes = await self._free_bytes()
+        given_back_bytes = 0
         if pool is not None and not request.keep_others:
-            free_bytes += sum(
+            given_back_bytes = sum(
                 engine.resident_bytes() or 0
                 for engine in pool.engines
                 if engine.spec.task == entry.task
             )
         device = await self._device()
-        context, plan, warnings = _placed(entry, options, free_bytes, device)
+        context, plan, warnings = _placed(entry, options, free_bytes + given_back_bytes, device)
         assert entry.header is not None
         return EngineSpec(
             model=entry.id,
@@ -65,6 +66,8 @@ class Planner:
             projector_path=entry.projector,
             sampling=sampling.recommended([entry.id, entry.display_name], entry.header),
             native_context_length=entry.header.context_length or 0,
+            # Not on a GPU: there an engine that finds little room would take fewer layers.
+            fits_beside=device == "cpu" and plan.total_bytes + RESERVE_BYTES <= free_bytes,
             quant=entry.quant,
             warnings=tuple(warnings),
         )
