@@ -1,14 +1,17 @@
 """The application: what is made at the start and ended at the end, and which routes there are."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import structlog
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import Response
+from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
@@ -18,19 +21,19 @@ from eloquio.auth.keys import required_key
 from eloquio.chat import routes as chat
 from eloquio.engines.inventory import Inventory
 from eloquio.engines.pool import Pool
-from eloquio.errors import EloquioError, InvalidRequest, NotFound
+from eloquio.engines.spec import EngineSpec
+from eloquio.errors import EloquioError, InvalidRequest, MethodNotAllowed, NotFound
 from eloquio.guard import Guard, HostPolicy
 from eloquio.models import routes as models
 from eloquio.models.catalog import Catalog
 from eloquio.models.loading import Planner
 from eloquio.models.schema import LoadRequest
-from eloquio.settings import Settings
+from eloquio.settings import BUILTIN_MODEL, Settings
 from eloquio.store.database import open_database
 from eloquio.store.preferences import PreferenceStore
 from eloquio.system import routes as system
 from eloquio.system.version import own_version
 
-BUILTIN_MODEL = "builtin/smollm2-135m-instruct"
 _ROUTERS = (models.router, chat.router, system.router)
 
 logger = structlog.get_logger(__name__)
@@ -93,7 +96,7 @@ async def _open(app: FastAPI, settings: Settings, stack: AsyncExitStack) -> None
     inventory = Inventory(settings)
     catalog = Catalog(settings, folders)
     planner = Planner(catalog, inventory)
-    pool = Pool(settings, planner.plan_by_name)
+    pool = Pool(settings, planner)
     stack.push_async_callback(pool.close)
     app.state.preferences = preferences
     app.state.inventory = inventory
@@ -101,17 +104,33 @@ async def _open(app: FastAPI, settings: Settings, stack: AsyncExitStack) -> None
     app.state.planner = planner
     app.state.pool = pool
     if settings.load_on_start and preferences.current.load_on_start:
-        first = asyncio.create_task(_load_first(pool, planner, preferences))
-        stack.callback(first.cancel)
+        first = asyncio.create_task(_load_first(pool, planner, preferences.current.last_load))
+        stack.push_async_callback(_end, first)
 
 
-async def _load_first(pool: Pool, planner: Planner, preferences: PreferenceStore) -> None:
+async def _load_first(pool: Pool, planner: Planner, last: dict[str, Any] | None) -> None:
     """The last model again, or the built-in one: the page is ready to chat when it opens."""
-    last = preferences.current.last_load or {"model_path": BUILTIN_MODEL}
     try:
-        await pool.load(await planner.plan(LoadRequest.model_validate(last), pool))
+        await pool.load(await _plan_first(pool, planner, last))
     except EloquioError as error:
-        logger.warning("first_load_failed", model=last.get("model_path"), error=error.message)
+        logger.warning("first_load_failed", error=error.message, evidence=error.evidence)
+    except Exception:
+        logger.exception("first_load_failed")
+
+
+async def _plan_first(pool: Pool, planner: Planner, last: dict[str, Any] | None) -> EngineSpec:
+    if last is not None:
+        try:
+            return await planner.plan(LoadRequest.model_validate(last), pool)
+        except (EloquioError, ValidationError) as error:
+            model = last.get("model_path")
+            logger.warning("last_model_cannot_be_loaded", model=model, error=str(error))
+    return await planner.plan(LoadRequest(model_path=BUILTIN_MODEL), pool)
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait([task])
 
 
 def _built_page() -> Path | None:
@@ -126,16 +145,20 @@ def _built_page() -> Path | None:
 # Errors --------------------------------------------------------------------------------------
 
 
-async def _render(request: Request, error: Exception) -> JSONResponse:
+async def _render(
+    request: Request, error: Exception, headers: Mapping[str, str] | None = None
+) -> Response:
     assert isinstance(error, EloquioError)
-    headers = {}
+    headers = dict(headers or {})
     if error.retry_after_seconds is not None:
         headers["retry-after"] = str(error.retry_after_seconds)
     logger.info("request_refused", path=request.url.path, code=error.code, message=error.message)
-    return JSONResponse(error.body(), status_code=error.status, headers=headers)
+    # In ASCII: a text that quotes a request may hold what UTF-8 can't, half a surrogate pair.
+    body = json.dumps(error.body())
+    return Response(body, error.status, headers, media_type="application/json")
 
 
-async def _render_validation(request: Request, error: Exception) -> JSONResponse:
+async def _render_validation(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
@@ -145,10 +168,14 @@ async def _render_validation(request: Request, error: Exception) -> JSONResponse
     )
 
 
-async def _render_http(request: Request, error: Exception) -> JSONResponse:
+async def _render_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    if error.status_code == 404:
-        return await _render(request, NotFound("There is nothing at this address."))
-    refused = InvalidRequest(str(error.detail))
-    refused.status = error.status_code
-    return await _render(request, refused)
+    refused: EloquioError
+    match error.status_code:
+        case 404:
+            refused = NotFound("There is nothing at this address.")
+        case 405:
+            refused = MethodNotAllowed(f"{request.method} can't be done at this address.")
+        case _:
+            refused = InvalidRequest(str(error.detail))
+    return await _render(request, refused, error.headers)

@@ -29,7 +29,6 @@ Home = Annotated[
     Path | None, typer.Option("--home", help="Where Eloquio keeps everything (ELOQUIO_HOME).")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="For a script to read.")]
-Force = Annotated[bool, typer.Option("--force", help="End the answers under way.")]
 
 
 def main() -> None:
@@ -91,7 +90,7 @@ def serve(
     try:
         status = serve_until_ended(settings, open_browser=browser and sys.stdout.isatty())
     except CannotListen as reason:
-        typer.echo(str(reason), err=True)
+        typer.echo(f"{reason.message} {reason.next_step}", err=True)
         raise typer.Exit(1) from None
     raise typer.Exit(status)
 
@@ -112,7 +111,7 @@ def load(
     keep_others: Annotated[
         bool, typer.Option("--keep-others", help="Leave other models loaded.")
     ] = False,
-    force: Force = False,
+    force: Annotated[bool, typer.Option("--force", help="End the answers under way.")] = False,
 ) -> None:
     """Load a model and wait until it can answer."""
     body = {
@@ -140,12 +139,11 @@ def load(
 @app.command()
 def unload(
     model: Annotated[str | None, typer.Argument(help="By default the only one loaded.")] = None,
-    force: Force = False,
 ) -> None:
-    """Unload a model, whatever it is doing: at once with --force."""
+    """Unload a model, whatever it is doing."""
     with _plain_failures():
         path = None if model is None else _model_path(model)
-        reply = _client().post("/v1/unload", {"model_path": path, "force": force})
+        reply = _client().post("/v1/unload", {"model_path": path})
         if reply["status"] == "unloaded":
             typer.echo(f"{reply['model']} is unloaded.")
         else:

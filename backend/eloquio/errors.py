@@ -70,6 +70,13 @@ class NotFound(EloquioError):
     code = "not_found"
 
 
+class MethodNotAllowed(EloquioError):
+    status = 405
+    type = "invalid_request_error"
+    code = "method_not_allowed"
+    next_step = "The Allow header names the methods of this address."
+
+
 class NotImplementedHere(EloquioError):
     status = 501
     type = "invalid_request_error"
@@ -361,7 +368,7 @@ class EngineFault(EloquioError):
 
     status = 502
     code = "engine_error"
-    next_step = "Send the request again; the engine's log (GET /v1/logs) may say more."
+    next_step = "Send the request again; the server's log may say more."
 
 
 class ContextExceeded(EloquioError):
@@ -375,6 +382,17 @@ class ModelCannotChat(EloquioError):
     status = 400
     type = "invalid_request_error"
     code = "model_cannot_chat"
+    next_step = "Name a chat model; GET /v1/models lists what is here, with each model's task."
+
+
+class DatabaseUnreadable(EloquioError):
+    """`eloquio.db` is damaged or may not be used: nothing can start on it."""
+
+    code = "database_unreadable"
+    next_step = (
+        "Move eloquio.db, and the files beside it that begin so, out of Eloquio's home: the next "
+        "start makes a new one. If a copy eloquio.before-….db lies there, rename it to eloquio.db."
+    )
 
 
 class ShuttingDown(EloquioError):

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import tempfile
 from pathlib import Path
 
 _OTHERS = 0o077
@@ -24,12 +25,12 @@ def close_to_others(path: Path) -> None:
 
 def create_private(path: Path, text: str) -> None:
     """Write a new file of mode 0600, whole or not at all. FileExistsError if there is one."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    # A name for each who tries: two threads that shared one would take it from each other.
+    descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(text)
         # A link, unlike a rename, doesn't take the place of a file that another process has made.
         os.link(draft, path)
     finally:
-        draft.unlink()
+        Path(draft).unlink()

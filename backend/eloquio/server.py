@@ -4,8 +4,8 @@ import errno
 import socket
 import sys
 import threading
-import webbrowser
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import uvicorn
 from rich.console import Console
@@ -17,11 +17,17 @@ from eloquio.logging import start_logs
 from eloquio.settings import Settings
 
 # Streams under way are cut after this; stopping the engines has to fit into 5 s with it.
-GRACE_SECONDS = 2
+GRACE_SECONDS = 1
 
 
+@dataclass
 class CannotListen(Exception):
-    """The port is taken, or the address isn't ours; the message says which and what to do."""
+    """The port is taken, or the address isn't this machine's."""
+
+    message: str
+    next_step: str
+    is_ours: bool = False
+    """Whether it is an Eloquio that holds the port."""
 
 
 def serve(settings: Settings, *, open_browser: bool) -> int:
@@ -36,7 +42,7 @@ def serve(settings: Settings, *, open_browser: bool) -> int:
         def announce() -> None:
             _announce(address, new_key=None if had_key else key, asks_for_key=key is not None)
             if open_browser:
-                threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+                threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
 
         app = create_app(settings)
         config = uvicorn.Config(
@@ -98,7 +104,7 @@ def listen(host: str, port: int) -> socket.socket:
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except socket.gaierror as error:
-        raise CannotListen(f"{host} is no address: choose another with --host.") from error
+        raise CannotListen(f"{host} is no address.", "Choose another with --host.") from error
     listener = socket.socket(family, kind, protocol)
     if sys.platform != "win32":
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -108,11 +114,11 @@ def listen(host: str, port: int) -> socket.socket:
         listener.listen()
     except OSError as error:
         listener.close()
-        raise CannotListen(_why_not(error, host, port)) from error
+        raise _why_not(error, host, port) from error
     return listener
 
 
-def is_eloquio(address: str) -> bool:
+def _is_eloquio(address: str) -> bool:
     """Whether the server at this address says that it is an Eloquio."""
     import httpx2 as httpx
 
@@ -125,20 +131,30 @@ def is_eloquio(address: str) -> bool:
         return False
 
 
-def _why_not(error: OSError, host: str, port: int) -> str:
+def _why_not(error: OSError, host: str, port: int) -> CannotListen:
     if error.errno == errno.EADDRINUSE:
         address = page_address(host, port)
-        if is_eloquio(address):
-            return f"Eloquio is running already, at {address}: open that, or end it first."
-        return (
-            f"Port {port} is taken by another program. "
-            f"End that one, or choose another port: eloquio serve --port {port + 1}"
+        if _is_eloquio(address):
+            sentence = f"Eloquio is running already, at {address}."
+            return CannotListen(sentence, "Open that, or end it first.", is_ours=True)
+        return CannotListen(
+            f"Port {port} is taken by another program.",
+            f"End that one, or choose another port: eloquio serve --port {port + 1}",
         )
     if error.errno == errno.EACCES:
-        return f"Port {port} may be used by the administrator only: choose one above 1023."
+        sentence = f"Port {port} may be used by the administrator only."
+        return CannotListen(sentence, "Choose one above 1023.")
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"{host} is no address of this machine: choose another with --host."
-    return f"Can't listen at {host}, port {port}: {error.strerror}."
+        return CannotListen(f"{host} is no address of this machine.", "Choose another with --host.")
+    sentence = f"Can't listen at {host}, port {port}: {error.strerror}."
+    return CannotListen(sentence, "Choose others with --host and --port.")
+
+
+def _open_browser(address: str) -> None:
+    # Only here: most servers are started without.
+    import webbrowser
+
+    webbrowser.open(address)
 
 
 def _announce(address: str, *, new_key: str | None, asks_for_key: bool) -> None:

@@ -8,9 +8,17 @@ import platformdirs
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+BUILTIN_MODEL = "builtin/smollm2-135m-instruct"
+"""What set-up brings, so that a first start has something to answer with."""
+
 
 def _default_home() -> Path:
     return Path(platformdirs.user_data_dir("eloquio", appauthor=False))
+
+
+def _default_hf_home() -> Path:
+    """Where Hugging Face's own libraries look."""
+    return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "huggingface"
 
 
 class Settings(BaseSettings):
@@ -43,7 +51,7 @@ class Settings(BaseSettings):
         default=None, validation_alias=AliasChoices("LLAMA_SERVER_PATH", "llama_server_path")
     )
     hf_home: Path = Field(
-        default=Path("~/.cache/huggingface"), validation_alias=AliasChoices("HF_HOME", "hf_home")
+        default_factory=_default_hf_home, validation_alias=AliasChoices("HF_HOME", "hf_home")
     )
     hf_hub_cache: Path | None = Field(
         default=None, validation_alias=AliasChoices("HF_HUB_CACHE", "hf_hub_cache")

@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager, suppress
 import psutil
 import pytest
 
-from eloquio.engines.exits import ending
 from eloquio.engines.inventory import Inventory
 from eloquio.engines.pool import Pool
 from eloquio.engines.state import Failed, Ready, Starting, Stopped, Stopping
@@ -38,7 +37,7 @@ pytestmark = pytest.mark.anyio
 @asynccontextmanager
 async def pool_of(settings):
     planner = Planner(Catalog(settings, lambda: settings.model_dirs), Inventory(settings))
-    pool = Pool(settings, planner.plan_by_name)
+    pool = Pool(settings, planner)
     pool.planner = planner
     try:
         yield pool
@@ -91,7 +90,9 @@ async def test_a_loaded_engine_tells_what_it_made_of_what_was_asked(pool):
 
 async def test_slots_that_were_asked_for_share_the_whole_context(pool):
     engine, _ = await load(pool, "tiny", max_seq_length=2048, n_parallel=4)
-    assert (engine.facts.slots, engine.facts.context_length) == (4, 2048)
+    assert engine.facts.context_length == 2048
+    command = psutil.Process(engine.pid).cmdline()
+    assert command[command.index("--parallel") + 1] == "4"
 
 
 async def test_many_callers_share_one_start(pool):
@@ -336,7 +337,76 @@ async def test_an_engines_program_that_is_not_one_is_an_error_of_its_own(setting
             await load(pool, BUILTIN)
 
 
-def test_an_ending_is_told_by_the_name_of_its_signal():
-    assert ending(-11) == "signal SIGSEGV"
-    assert ending(1) == "exit status 1"
-    assert ending(0xC0000005) == "exit status 0xC0000005"
+async def test_two_requests_for_two_models_at_once_both_get_a_definite_answer(pool):
+    async def ask(model):
+        async with pool.lease(model) as (engine, client):
+            assert (await client.get("/health")).status == 200
+            return engine.spec.model
+
+    async with asyncio.timeout(60):
+        answers = await asyncio.gather(ask("tiny"), ask(BUILTIN), return_exceptions=True)
+    assert [a for a in answers if not isinstance(a, EngineBusy)]
+    assert all(isinstance(a, EngineBusy) or a in ("tiny", BUILTIN) for a in answers)
+    assert sum(engine.starts for engine in pool.engines) <= 2
+
+
+async def test_a_stop_in_the_same_moment_as_a_restart_leaves_nobody_waiting(pool):
+    engine, _ = await load(pool, "tiny")
+    os.kill(engine.pid, signal.SIGKILL)
+    await until(lambda: isinstance(engine.state, Failed))
+    restart = asyncio.create_task(engine.ensure_ready())
+    await asyncio.sleep(0)
+    async with asyncio.timeout(5):
+        await engine.stop()
+        with pytest.raises(LoadCancelled):
+            await restart
+
+
+async def test_a_stop_during_the_clean_up_of_a_crash_lets_it_finish(settings, tmp_path):
+    async with pool_of(with_engine(settings, tmp_path, forks=True)) as pool:
+        engine, _ = await load(pool, BUILTIN)
+        [child] = psutil.Process(engine.pid).children()
+        os.kill(engine.pid, signal.SIGKILL)
+        await until(lambda: not is_alive(engine.pid))
+        await pool.unload(BUILTIN)
+        assert engine.pid is None
+        assert engine.is_settled
+        await until(lambda: not is_alive(child.pid))
+
+
+async def test_a_request_right_after_a_crash_gets_a_fresh_process(pool):
+    engine, _ = await load(pool, "tiny")
+    pid, process = engine.pid, engine._process
+    os.kill(pid, signal.SIGKILL)
+    while process.returncode is None:
+        await asyncio.sleep(0)
+    async with pool.lease("tiny") as (fresh, client):
+        assert (await client.get("/health")).status == 200
+        assert fresh.pid != pid
+
+
+async def test_an_answer_cut_by_an_unload_says_so_even_after_an_earlier_crash(pool):
+    engine, _ = await load(pool, "tiny")
+    os.kill(engine.pid, signal.SIGKILL)
+    await until(lambda: isinstance(engine.state, Failed))
+    async with pool.lease("tiny"):
+        await pool.unload("tiny")
+        assert "unloaded" in (await engine.cause_of_loss()).message
+
+
+async def test_a_second_caller_with_force_is_not_answered_as_the_first_one_without(pool):
+    async with pool.lease("tiny"):
+        spec = await pool.planner.plan(LoadRequest(model_path=BUILTIN), pool)
+        first, second = await asyncio.gather(
+            pool.load(spec), pool.load(spec, force=True), return_exceptions=True
+        )
+        assert isinstance(first, EngineBusy)
+        assert isinstance(second[0].state, Ready)
+
+
+async def test_an_engine_that_does_not_say_its_name_is_trusted_on_its_private_socket(
+    settings, tmp_path
+):
+    async with pool_of(with_engine(settings, tmp_path, alias=None)) as pool:
+        engine, _ = await load(pool, BUILTIN)
+        assert isinstance(engine.state, Ready)

@@ -75,8 +75,8 @@ def _serve(behaviour: dict) -> None:
             alias = behaviour.get("alias", _argument("--alias"))
             self._answer(
                 200,
-                {
-                    "model_alias": alias,
+                ({} if alias is None else {"model_alias": alias})
+                | {
                     "total_slots": 1,
                     "default_generation_settings": {"n_ctx": behaviour.get("context", 8192)},
                     "chat_template": "{{ messages }}",

@@ -25,7 +25,7 @@ def for_engine(request: ChatRequest, body: bytes) -> bytes:
     if (thinking := fields.pop("enable_thinking", None)) is not None:
         template = fields.get("chat_template_kwargs") or {}
         fields["chat_template_kwargs"] = {"enable_thinking": thinking, **template}
-    return json.dumps(fields, ensure_ascii=False).encode()
+    return json.dumps(fields).encode()
 
 
 def _refuse_what_is_not_there(request: ChatRequest) -> None:
@@ -33,4 +33,13 @@ def _refuse_what_is_not_there(request: ChatRequest) -> None:
         if getattr(request, name) not in (None, False):
             raise NotImplementedHere(
                 f"{what} can't be had here yet.", param=name, next_step=f"Leave {name} out."
+            )
+    for message in request.messages:
+        parts = message.content if isinstance(message.content, list) else []
+        if not all(part.get("type") == "text" for part in parts):
+            # Not left to the engine: it would fetch a picture's address from the network it is in.
+            raise NotImplementedHere(
+                "Of a message's content, only text can be had here yet.",
+                param="messages",
+                next_step="Send content as a text, or as parts of the type text.",
             )

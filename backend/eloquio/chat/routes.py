@@ -24,6 +24,7 @@ async def create_chat_completion(body: ChatRequest, request: Request) -> Relay:
     return Relay(
         request.app.state.pool,
         body.model,
+        "chat",
         "/v1/chat/completions",
         for_engine(body, await request.body()),
     )

@@ -1,15 +1,20 @@
 """Proves the engine: a real one is started, asked, and ended."""
 
 import asyncio
-from pathlib import Path
+import json
 from typing import Any
 
+import aiohttp
+
 from eloquio.doctor.check import Check
+from eloquio.engines.inventory import Inventory
 from eloquio.engines.pool import Pool
-from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan
 from eloquio.engines.state import Ready
-from eloquio.errors import EloquioError, ModelNotFound
-from eloquio.settings import Settings
+from eloquio.errors import EloquioError
+from eloquio.models.catalog import Catalog
+from eloquio.models.loading import Planner
+from eloquio.models.schema import LoadRequest
+from eloquio.settings import BUILTIN_MODEL, Settings
 
 QUESTION = "What is the capital of France? Answer briefly."
 EXPECTED = "Paris"
@@ -18,11 +23,12 @@ _ANSWER_SECONDS = 120
 _CONTEXT_LENGTH = 2048
 
 
-async def answers(settings: Settings, model: str, path: Path) -> Check:
+async def answers(settings: Settings) -> Check:
     """Ask the built-in model for the capital of France, by the same ways as the server would."""
-    pool = Pool(settings, _plan_nothing)
+    planner = Planner(Catalog(settings, lambda: ()), Inventory(settings))
+    pool = Pool(settings, planner)
     try:
-        return await _ask(pool, _spec(model, path))
+        return await _ask(pool, planner)
     except EloquioError as error:
         return Check("answer", "fail", error.message, error.next_step, error.evidence)
     except TimeoutError:
@@ -32,8 +38,9 @@ async def answers(settings: Settings, model: str, path: Path) -> Check:
         await pool.close()
 
 
-async def _ask(pool: Pool, spec: EngineSpec) -> Check:
-    engine, _ = await pool.load(spec)
+async def _ask(pool: Pool, planner: Planner) -> Check:
+    wanted = LoadRequest(model_path=BUILTIN_MODEL, max_seq_length=_CONTEXT_LENGTH)
+    engine, _ = await pool.load(await planner.plan(wanted, pool))
     load_seconds = engine.state.load_seconds if isinstance(engine.state, Ready) else 0.0
     body = {
         "messages": [{"role": "user", "content": QUESTION}],
@@ -41,19 +48,23 @@ async def _ask(pool: Pool, spec: EngineSpec) -> Check:
         "max_tokens": 64,
     }
     async with asyncio.timeout(_ANSWER_SECONDS), engine.serving() as client:
-        reply = await client.post("/v1/chat/completions", json=body)
-        text = await reply.text()
+        try:
+            async with client.post("/v1/chat/completions", json=body) as reply:
+                text = await reply.text()
+        except aiohttp.ClientError:
+            raise await engine.cause_of_loss() from None
         if reply.status != 200:
             return Check("answer", "fail", f"The engine said {reply.status}.", evidence=text)
-        return _judge(await reply.json(), load_seconds)
+        return _judge(json.loads(text), load_seconds)
 
 
 def _judge(completion: dict[str, Any], load_seconds: float) -> Check:
     answer = completion["choices"][0]["message"]["content"].strip()
-    tokens_per_second = completion["timings"]["predicted_per_second"]
+    timings = completion.get("timings")
+    speed = f", at {timings['predicted_per_second']:.0f} tokens a second" if timings else ""
     sentence = (
         f"Loaded in {load_seconds:.1f} s and asked for the capital of France, it said "
-        f"“{answer}”, at {tokens_per_second:.0f} tokens a second."
+        f"“{answer}”{speed}."
     )
     if EXPECTED in answer:
         return Check("answer", "ok", sentence)
@@ -63,25 +74,3 @@ def _judge(completion: dict[str, Any], load_seconds: float) -> Check:
         sentence,
         "The engine computes wrongly: build one for this processor, with scripts/start --build.",
     )
-
-
-def _spec(model: str, path: Path) -> EngineSpec:
-    return EngineSpec(
-        model=model,
-        display_name=model,
-        kind="llama_server",
-        task="chat",
-        model_path=path,
-        memory=MemoryPlan(
-            weights_bytes=path.stat().st_size,
-            kv_bytes=0,
-            projector_bytes=0,
-            compute_bytes=0,
-            device="cpu",
-        ),
-        options=EngineOptions(context_length=_CONTEXT_LENGTH, n_parallel=1),
-    )
-
-
-async def _plan_nothing(model: str) -> EngineSpec:
-    raise ModelNotFound(f"{model} isn't part of this check.")

@@ -8,19 +8,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from eloquio.addresses import page_address
 from eloquio.doctor.check import Check
 from eloquio.engines.inventory import Build
 from eloquio.errors import EngineMissing
 from eloquio.models.catalog import Catalog, ModelEntry
 from eloquio.private_files import private_folder
-from eloquio.server import CannotListen, is_eloquio, listen
-from eloquio.settings import Settings
+from eloquio.server import CannotListen, listen
+from eloquio.settings import BUILTIN_MODEL, Settings
 from eloquio.setup.model import BUILT_IN
 from eloquio.system.devices import cpu, nvidia_devices
 from eloquio.system.machine import with_unusable
 
-BUILTIN_MODEL = "builtin/smollm2-135m-instruct"
 _SCARCE_BYTES = 1024**3
 _GIB = 1024**3
 
@@ -168,9 +166,7 @@ def port(settings: Settings) -> Check:
     try:
         listen(settings.host, settings.port).close()
     except CannotListen as reason:
-        address = page_address(settings.host, settings.port)
-        if is_eloquio(address):
-            return Check("port", "ok", f"Eloquio is running, at {address}.")
-        sentence, _, advice = str(reason).partition(". ")
-        return Check("port", "fail", f"{sentence.rstrip('.')}.", advice or None)
+        if reason.is_ours:
+            return Check("port", "ok", reason.message)
+        return Check("port", "fail", reason.message, reason.next_step)
     return Check("port", "ok", f"Port {settings.port} is free.")

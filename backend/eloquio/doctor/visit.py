@@ -32,8 +32,7 @@ async def visit(settings: Settings) -> AsyncIterator[Check]:
     if missing := [check.name for check in (home, engine, model) if check.verdict == "fail"]:
         yield Check("answer", "fail", f"No answer could be tried without: {', '.join(missing)}.")
     else:
-        path = surroundings.builtin_path(settings)
-        yield await answers(settings, surroundings.BUILTIN_MODEL, path)
+        yield await answers(settings)
 
 
 async def _build(settings: Settings) -> Build | EngineMissing:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import TypeVar
 
 Value = TypeVar("Value")
@@ -21,9 +22,12 @@ class Broadcast:
         self._is_closed = True
         self.publish()
 
-    async def watch(self, read: Callable[[], Value]) -> AsyncIterator[Value]:
-        """`read()` now and again after each change, for as long as the broadcast lives."""
+    async def watch(
+        self, read: Callable[[], Value], at_least_every_seconds: float | None = None
+    ) -> AsyncIterator[Value]:
+        """`read()` now, after each change, and after so long without one, until the end."""
         while not self._is_closed:
             changed = self._changed
             yield read()
-            await changed.wait()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), at_least_every_seconds)

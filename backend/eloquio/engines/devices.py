@@ -1,5 +1,6 @@
-"""What an engine can run on: the devices that llama-server sees, and main memory."""
+"""What an engine can run on: the devices that llama-server sees, the processor, main memory."""
 
+import functools
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,17 @@ def parse_list_devices(text: str) -> list[Device]:
         Device(match[1], match[2], int(match[3]) * MIB, int(match[4]) * MIB)
         for match in _DEVICE.finditer(text)
     ]
+
+
+@functools.cache
+def processor_features() -> frozenset[str]:
+    """The processor's instruction sets, as Linux names them; none where it doesn't tell."""
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return frozenset()
+    found = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
+    return frozenset(found[1].split()) if found else frozenset()
 
 
 def main_memory(cgroup: Path = Path("/sys/fs/cgroup")) -> MainMemory:

@@ -23,7 +23,7 @@ from eloquio.errors import (
     EngineTemplateInvalid,
 )
 
-EVIDENCE_LINES = 6
+_EVIDENCE_LINES = 6
 
 _CAUSES: tuple[tuple[re.Pattern[str], type[EngineStartFailed], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), error, sentence)
@@ -98,7 +98,7 @@ def start_failure(status: int, lines: Sequence[str]) -> EngineStartFailed:
     for pattern, error, sentence in _CAUSES:
         if match := pattern.search(text):
             detail = next((group for group in match.groups() if group), "")
-            return error(sentence.format(detail), evidence=evidence)
+            return error(without_paths(sentence.format(detail)), evidence=evidence)
     return EngineStartFailed(
         f"The engine ended while it was starting ({ending(status)}).", evidence=evidence
     )
@@ -130,11 +130,18 @@ def ending(status: int) -> str:
 
 def last_words(status: int, lines: Sequence[str]) -> str:
     """The end of the engine's log without absolute paths, and how it ended."""
-    return without_paths("\n".join([*lines[-EVIDENCE_LINES:], ending(status)]))
+    return "\n".join(filter(None, [last_lines(lines), ending(status)]))
+
+
+def last_lines(lines: Sequence[str]) -> str:
+    return without_paths("\n".join(lines[-_EVIDENCE_LINES:]))
+
+
+_ABSOLUTE_PATH = re.compile(
+    r"(?<![\w/\\.])(?<!:/)(?:[A-Za-z]:)?[\\/](?:[^\s'\"\\/]+[\\/])+([^\s'\"\\/]*)"
+)
 
 
 def without_paths(text: str) -> str:
-    """`text` with each absolute path cut down to its last name."""
-    return re.sub(
-        r"(?<![\w/:.])(?:[A-Za-z]:)?[\\/](?:[^\s'\"\\/:]+[\\/])+([^\s'\"\\/:]*)", r"\1", text
-    )
+    """`text` with each absolute path cut down to its last name; addresses stay whole."""
+    return _ABSOLUTE_PATH.sub(r"\1", text)

@@ -46,13 +46,6 @@ class Inventory:
                 self._known_since = now
             return self._known
 
-    async def devices(self) -> tuple[Device, ...]:
-        """The accelerators that an engine can use; none where there is no engine."""
-        try:
-            return (await self.build()).devices
-        except EloquioError:
-            return ()
-
     async def _ask(self) -> Build:
         binary = await asyncio.to_thread(llama_server.locate, self._settings)
         try:

@@ -7,6 +7,7 @@ On Linux the kernel kills the engine with its parent. Elsewhere this process sta
 its standard input is a pipe from the parent, whose end of file means that the parent is gone.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -47,7 +48,8 @@ def watch(command: list[str]) -> int:
     threading.Thread(target=end_with_parent, daemon=True).start()
     status = engine.wait()
     if status < 0:
-        signal.signal(-status, signal.SIG_DFL)
+        with contextlib.suppress(OSError):  # SIGKILL has no handler to take away
+            signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
     return status
 

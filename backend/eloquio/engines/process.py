@@ -25,7 +25,7 @@ class EngineProcess:
         self.log = log
         self._process = process
         self._reader = asyncio.create_task(self._read_output())
-        self._usage = psutil.Process(process.pid) if process.returncode is None else None
+        self._is_swept = False
 
     @classmethod
     async def start(
@@ -57,18 +57,20 @@ class EngineProcess:
     async def wait(self) -> int:
         """The exit status, once the process has ended and its last words are read."""
         status = await self._process.wait()
-        # What it forked must not go on holding the socket or the memory.
-        self._signal_group(signal.SIGKILL)
+        if not self._is_swept:
+            # At once and only once: what it forked must not go on holding its socket or memory,
+            # and later the group's number may be somebody else's.
+            self._is_swept = True
+            self._signal_group(signal.SIGKILL)
         await asyncio.wait([self._reader], timeout=_DRAIN_TIMEOUT_SECONDS)
         return status
 
     async def stop(self, grace_seconds: float) -> int:
         """SIGTERM to the group, SIGKILL after `grace_seconds`; returns when it is gone."""
+        ended = asyncio.ensure_future(self._process.wait())
         if self._process.returncode is None:
             self._signal_group(signal.SIGTERM)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(grace_seconds):
-                    await self._process.wait()
+            await asyncio.wait([ended], timeout=grace_seconds)
         if self._process.returncode is None:
             self._signal_group(signal.SIGKILL)
         async with asyncio.timeout(_KILL_TIMEOUT_SECONDS):
@@ -77,30 +79,29 @@ class EngineProcess:
         return status
 
     def resident_bytes(self) -> int | None:
-        """Main memory the process holds now; None when it is gone."""
+        """Main memory the engine holds now; None when it is gone."""
         with suppress(psutil.Error):
-            if self._usage is not None:
-                return int(self._usage.memory_info().rss)
+            return int(self._engine().memory_info().rss)
         return None
 
     def signs_of_life(self) -> tuple[int, ...]:
-        """Numbers that change while the process does anything: lines, CPU, memory, bytes read."""
-        if self._usage is None:
-            return (self.log.line_count,)
+        """Numbers that change while the engine does anything: lines, CPU, memory, bytes read."""
         try:
-            with self._usage.oneshot():
-                times = self._usage.cpu_times()
+            engine = self._engine()
+            with engine.oneshot():
+                times = engine.cpu_times()
                 cpu_centiseconds = int((times.user + times.system) * 100)
-                resident = self._usage.memory_info().rss
+                resident = engine.memory_info().rss
+            return (self.log.line_count, cpu_centiseconds, resident, _bytes_read(engine))
         except psutil.Error:
             return (self.log.line_count,)
-        return (self.log.line_count, cpu_centiseconds, resident, self._read_bytes())
 
-    def _read_bytes(self) -> int:
-        with suppress(psutil.Error, AttributeError):
-            counters = self._usage.io_counters()  # type: ignore[union-attr]
-            return int(getattr(counters, "read_chars", counters.read_bytes))
-        return 0
+    def _engine(self) -> psutil.Process:
+        started = psutil.Process(self._process.pid)
+        if sys.platform == "linux":
+            return started
+        # Elsewhere the engine is the child of the watcher that binds it to our life.
+        return next(iter(started.children()), started)
 
     async def _read_output(self) -> None:
         assert self._process.stdout is not None
@@ -112,3 +113,11 @@ class EngineProcess:
         # To the group: an engine may have forked a helper that holds its socket or its memory.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
+
+
+def _bytes_read(process: psutil.Process) -> int:
+    # Not every system tells; Linux also counts what came out of its cache.
+    with suppress(psutil.Error, AttributeError):
+        counters = process.io_counters()
+        return int(getattr(counters, "read_chars", counters.read_bytes))
+    return 0

@@ -13,25 +13,30 @@ from starlette.types import Receive, Scope, Send
 from eloquio.engines.engine import Engine
 from eloquio.engines.exits import without_paths
 from eloquio.engines.pool import Pool
+from eloquio.engines.spec import Task
 from eloquio.errors import (
     ContextExceeded,
     EloquioError,
     EngineFault,
     EngineRejectedRequest,
     EngineUnavailable,
+    ModelCannotChat,
 )
 
 _HEADERS = {"content-type": "application/json"}
 _ERROR_EVENT = b'data: {"error"'
-_DONE = b"[DONE]"
+_DONE = b"data: [DONE]"
+# Of a stream, to see whether it ended as it should: the last event and its blank line.
+_END_BYTES = 32
 
 
 class Relay(Response):
     """An engine's reply. Ends the generation when the client is gone, streamed or not."""
 
-    def __init__(self, pool: Pool, model: str | None, path: str, body: bytes) -> None:
+    def __init__(self, pool: Pool, model: str | None, task: Task, path: str, body: bytes) -> None:
         self._pool = pool
         self._model = model
+        self._task = task
         self._path = path
         self._body = body
         self.background = None
@@ -51,6 +56,7 @@ class Relay(Response):
 
     async def _forward(self, send: Send) -> None:
         async with self._pool.lease(self._model) as (engine, client):
+            _refuse_other_task(engine, self._task)
             try:
                 # Leaving this block closes the connection, by which the engine learns that nobody
                 # listens any more: at the next token, or a second later while it says nothing.
@@ -71,19 +77,27 @@ class Relay(Response):
 
     async def _stream(self, engine: Engine, reply: aiohttp.ClientResponse, send: Send) -> None:
         await send(_start(b"text/event-stream; charset=utf-8", *_STREAM_HEADERS))
-        chunk = b""
+        end, has_failed = b"", False
         try:
             async for chunk in reply.content.iter_any():
                 if _ERROR_EVENT in chunk:
-                    chunk = _mended_error(chunk)
+                    chunk, has_failed = _mended_error(chunk), True
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            error = None
-            if _DONE not in chunk and _ERROR_EVENT not in chunk:
-                error = await engine.cause_of_loss()
+                end = (end + chunk)[-_END_BYTES:]
+            is_whole = has_failed or end.rstrip().endswith(_DONE)
+            error = None if is_whole else await engine.cause_of_loss()
         except aiohttp.ClientError:
             error = await engine.cause_of_loss()
         # A reply that broke off ends with its error and without [DONE].
         await send({"type": "http.response.body", "body": b"" if error is None else _event(error)})
+
+
+def _refuse_other_task(engine: Engine, task: Task) -> None:
+    if engine.spec.task != task:
+        raise ModelCannotChat(
+            f"{engine.spec.model} is a model for {engine.spec.task}, not for {task}.",
+            param="model",
+        )
 
 
 _STREAM_HEADERS = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))

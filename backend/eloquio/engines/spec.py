@@ -78,3 +78,12 @@ class EngineSpec:
     fits_beside: bool = field(default=False, compare=False)
     """Whether it can start while what it will replace still runs."""
     warnings: tuple[str, ...] = field(default=(), compare=False)
+
+
+def batch_tokens(device: str) -> int:
+    """How many tokens of a prompt an engine on `device` reads at once (its `--ubatch-size`).
+
+    A prompt's reading can be stopped only between two batches. On a processor a batch of 64 takes a
+    fraction of a second even for a model of some billion weights, and a larger one gains little.
+    """
+    return 64 if device == "cpu" else 512

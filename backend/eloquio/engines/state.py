@@ -23,7 +23,6 @@ class Starting(_State):
     loaded_bytes: int = 0
     total_bytes: int = 0
     elapsed_seconds: float = 0.0
-    message: str = ""
 
 
 class Ready(_State):

@@ -49,6 +49,7 @@ class ModelEntry:
     weights_bytes: int
     quant: str | None
     projector: Path | None
+    projector_bytes: int
     header: GgufHeader | None
     problem: EloquioError | None
     task: Task
@@ -198,6 +199,7 @@ class Catalog:
             weights_bytes=sum(header.weights_bytes for header in readable),
             quant=quant,
             projector=found.projector,
+            projector_bytes=_size_and_time(found.projector)[0] if found.projector else 0,
             header=header,
             problem=problem,
             task=task,

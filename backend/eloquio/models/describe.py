@@ -1,8 +1,7 @@
 """What runs and what is on disk, in the API's shapes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Literal
 
 from eloquio.engines.engine import Engine
 from eloquio.engines.pool import Pool
@@ -11,6 +10,7 @@ from eloquio.engines.state import Failed, Ready, Starting, Stopped
 from eloquio.models.catalog import ModelEntry
 from eloquio.models.loading import DEFAULT_CONTEXT, estimate
 from eloquio.models.schema import (
+    CardStatus,
     EngineStatus,
     Inference,
     LoadedModel,
@@ -152,14 +152,31 @@ def _starting(spec: EngineSpec, state: Starting) -> LoadProgress:
     )
 
 
-def model_cards(entries: Sequence[ModelEntry], pool: Pool) -> list[ModelCard]:
-    """Loaded models first, then what is on disk, in the catalogue's order."""
-    cards = [_card(entry, pool) for entry in entries]
+def in_memory(pool: Pool) -> Mapping[str, CardStatus]:
+    """Of the models that are loaded or being loaded, which they are, as of now."""
+    statuses: dict[str, CardStatus] = {}
+    for engine in pool.engines:
+        match engine.state:
+            case Ready():
+                statuses[engine.spec.model] = "loaded"
+            case Starting():
+                statuses[engine.spec.model] = "loading"
+    return statuses | dict.fromkeys(pool.queued, "loading")
+
+
+def model_cards(
+    entries: Sequence[ModelEntry], statuses: Mapping[str, CardStatus]
+) -> list[ModelCard]:
+    """Loaded models first, then what is on disk, in the catalogue's order.
+
+    Plans each of them: call it in a thread.
+    """
+    cards = [model_card(entry, statuses) for entry in entries]
     order = {"loaded": 0, "loading": 1, "on_disk": 2, "unusable": 3}
     return sorted(cards, key=lambda card: order[card.status])
 
 
-def _card(entry: ModelEntry, pool: Pool) -> ModelCard:
+def model_card(entry: ModelEntry, statuses: Mapping[str, CardStatus]) -> ModelCard:
     header = entry.header
     context = (header.context_length or DEFAULT_CONTEXT) if header else None
     usable = entry.problem is None and context is not None
@@ -168,7 +185,7 @@ def _card(entry: ModelEntry, pool: Pool) -> ModelCard:
         id=entry.id,
         created=entry.created,
         owned_by=entry.repository.split("/")[0] if entry.repository else "local",
-        status=_card_status(entry, pool),
+        status="unusable" if entry.problem else statuses.get(entry.id, "on_disk"),
         task=entry.task,
         modalities=["text", "image"] if entry.projector else ["text"],
         context_length=context,
@@ -179,21 +196,6 @@ def _card(entry: ModelEntry, pool: Pool) -> ModelCard:
         memory=memory(plan) if plan else None,
         problem=entry.problem.message if entry.problem else None,
     )
-
-
-def _card_status(
-    entry: ModelEntry, pool: Pool
-) -> Literal["loaded", "loading", "on_disk", "unusable"]:
-    if entry.problem is not None:
-        return "unusable"
-    if entry.id in pool.queued:
-        return "loading"
-    for engine in pool.engines:
-        if engine.spec.model == entry.id and isinstance(engine.state, Ready):
-            return "loaded"
-        if engine.spec.model == entry.id and isinstance(engine.state, Starting):
-            return "loading"
-    return "on_disk"
 
 
 def validation(spec: EngineSpec) -> ValidateReply:

@@ -7,10 +7,13 @@ An upper bound: the KV cache of architectures whose window pattern isn't known h
 Estimated: the compute buffers. What a projector needs beside its weights isn't counted.
 """
 
+from eloquio.engines import spec
 from eloquio.engines.spec import CacheType, MemoryPlan
 from eloquio.models.ggml_types import TYPES_BY_NAME
 from eloquio.models.gguf import GgufHeader
 
+MAX_LAYERS = 1000
+"""More than any model has. A stranger's number: it must not make the loops here long."""
 # llama.cpp rounds the cells of a KV cache up to a multiple of this.
 _CELL_STEP = 256
 _DEFAULT_CONTEXT = 4096
@@ -41,13 +44,15 @@ def plan(
     n_parallel: int,
     cache_type_kv: CacheType | None,
     device: str,
-    batch_tokens: int = 512,
+    batch_tokens: int | None = None,
 ) -> MemoryPlan:
     """What an engine with these options will hold.
 
     `context_length` is the total over all slots, 0 for the model's own; `batch_tokens` is the
-    engine's `--ubatch-size`. `weights_bytes` counts all shards.
+    engine's `--ubatch-size`, by default the device's. `weights_bytes` counts all shards.
     """
+    if batch_tokens is None:
+        batch_tokens = spec.batch_tokens(device)
     context_length = context_length or header.context_length or _DEFAULT_CONTEXT
     cells = _rounded_up(context_length)
     window_cells = _window_cells(header, cells, n_parallel, batch_tokens)
@@ -74,16 +79,17 @@ def _kv_bytes(header: GgufHeader, cells: int, window_cells: int, cache_type: Cac
     heads = _per_layer(header, "attention.head_count_kv") or _per_layer(
         header, "attention.head_count"
     )
+    windowed, recurrent = _windowed(header), _recurrent(header)
+    lengths = {is_windowed: _lengths(header, is_windowed) for is_windowed in (False, True)}
     total = 0
     for layer in range(_layers_with_cache(header)):
-        if not heads or not heads[layer] or _is_recurrent(header, layer):
+        if not heads or not heads[layer] or recurrent[layer]:
             continue
-        is_windowed = _is_windowed(header, layer)
-        key_length, value_length = _lengths(header, is_windowed)
+        key_length, value_length = lengths[windowed[layer]]
         row = row_bytes(cache_type, heads[layer] * key_length)
         if value_length:
             row += row_bytes(cache_type, heads[layer] * value_length)
-        total += row * (window_cells if is_windowed else cells)
+        total += row * (window_cells if windowed[layer] else cells)
     return total
 
 
@@ -112,35 +118,36 @@ def _lengths(header: GgufHeader, is_windowed: bool) -> tuple[int, int]:
 def _window_cells(header: GgufHeader, cells: int, n_parallel: int, batch_tokens: int) -> int:
     """The cells of a windowed layer: each slot's window and one batch. 0 without such layers."""
     window = header.integer(header.key("attention.sliding_window")) or 0
-    if not any(_is_windowed(header, layer) for layer in range(_layers(header))):
+    if not any(_windowed(header)):
         return 0
     return min(cells, _rounded_up(window * n_parallel + batch_tokens))
 
 
-def _is_windowed(header: GgufHeader, layer: int) -> bool:
+def _windowed(header: GgufHeader) -> list[bool]:
+    """Of each layer, whether it attends to a window only."""
+    layers = _layers(header)
     if not header.integer(header.key("attention.sliding_window")):
-        return False
+        return [False] * layers
     told = header.integers(header.key("attention.sliding_window_pattern"))
     if told is not None and len(told) > 1:
-        return layer < len(told) and bool(told[layer])
+        return [layer < len(told) and bool(told[layer]) for layer in range(layers)]
     every = told[0] if told else _WINDOW_PATTERNS.get(header.architecture, 1)
-    return every > 1 and layer % every < every - 1
+    return [every > 1 and layer % every < every - 1 for layer in range(layers)]
 
 
-def _is_recurrent(header: GgufHeader, layer: int) -> bool:
-    interval = header.integer(header.key("full_attention_interval"))
-    return bool(interval) and (layer + 1) % (interval or 1) != 0
+def _recurrent(header: GgufHeader) -> list[bool]:
+    """Of each layer, whether an interval of attending layers leaves it out."""
+    interval = header.integer(header.key("full_attention_interval")) or 1
+    return [(layer + 1) % interval != 0 for layer in range(_layers(header))]
 
 
 def _state_bytes(header: GgufHeader) -> int:
     """What the recurrent layers remember of one sequence."""
     heads = _per_layer(header, "attention.head_count_kv")
+    has_both = header.architecture in _BOTH_IN_EVERY_LAYER
     recurrent_layers = sum(
-        header.architecture in _BOTH_IN_EVERY_LAYER
-        or not heads
-        or not heads[layer]
-        or _is_recurrent(header, layer)
-        for layer in range(_layers(header))
+        has_both or is_recurrent or not heads or not heads[layer]
+        for layer, is_recurrent in enumerate(_recurrent(header))
     )
     return recurrent_layers * _STATE_BYTES * _state_values(header)
 
@@ -184,8 +191,7 @@ def _compute_bytes(
 
 
 def _layers(header: GgufHeader) -> int:
-    # A stranger's number: it must not make the loops here long.
-    return min(header.block_count or 0, 10_000)
+    return min(header.block_count or 0, MAX_LAYERS)
 
 
 def _per_layer(header: GgufHeader, name: str) -> tuple[int, ...]:

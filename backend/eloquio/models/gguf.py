@@ -73,8 +73,6 @@ class Tensor(NamedTuple):
 
 @dataclass(frozen=True)
 class GgufHeader:
-    version: int
-    file_bytes: int
     metadata: Mapping[str, Value]
     tensors: tuple[Tensor, ...]
     weights_bytes: int
@@ -93,10 +91,6 @@ class GgufHeader:
     def type(self) -> str | None:
         """ "model", "adapter", "mmproj", "imatrix"…; many older files don't say."""
         return self.text("general.type")
-
-    @property
-    def chat_template(self) -> str | None:
-        return self.text("tokenizer.chat_template")
 
     @property
     def quant(self) -> str | None:
@@ -175,7 +169,7 @@ def read_header(path: Path) -> GgufHeader:
 
 def _parse(source: ByteSource) -> GgufHeader:
     _check_magic(source)
-    version = _version(source)
+    _check_version(source)
     tensor_count = _count(source, "tensors", _MAX_TENSORS, smallest_bytes=24)
     metadata_count = _count(source, "metadata entries", _MAX_METADATA, smallest_bytes=13)
     metadata: dict[str, Value] = {}
@@ -191,8 +185,6 @@ def _parse(source: ByteSource) -> GgufHeader:
         if end > source.size:
             source.truncated(end)
     return GgufHeader(
-        version=version,
-        file_bytes=source.size,
         metadata=metadata,
         tensors=tensors,
         weights_bytes=sum(tensor.size_bytes for tensor in tensors),
@@ -212,7 +204,7 @@ def _check_magic(source: ByteSource) -> None:
         raise NotAModelFile(f"{source.name} is not a GGUF file: it looks like {looks_like(start)}.")
 
 
-def _version(source: ByteSource) -> int:
+def _check_version(source: ByteSource) -> None:
     version = source.number(_U32)
     if version and version & 0xFFFF == 0:
         source.invalid("it is big-endian, and only little-endian files can be run here")
@@ -220,7 +212,6 @@ def _version(source: ByteSource) -> int:
         source.invalid(f"its format version {version} is too old; convert it anew")
     if version > 3:
         source.invalid(f"its format version {version} is newer than version 3")
-    return version
 
 
 def _count(source: ByteSource, what: str, most: int, smallest_bytes: int) -> int:

@@ -1,7 +1,8 @@
 """What kind of model a GGUF file is by its header, and whether it can be run alone."""
 
 from eloquio.engines.spec import Task
-from eloquio.errors import ModelKindUnsupported
+from eloquio.errors import ModelFileInvalid, ModelKindUnsupported
+from eloquio.models.fit import MAX_LAYERS
 from eloquio.models.gguf import GgufHeader
 
 _EMBEDDING_ARCHITECTURES = {
@@ -45,8 +46,11 @@ def identify(header: GgufHeader, name: str) -> Task:
     """The task the model is for. `name` is what a text may call the file.
 
     An architecture unknown here is taken for a chat model: the engine knows best what it can run.
-    Raises ModelKindUnsupported for what can't be run alone, or by no engine here.
+    Raises ModelKindUnsupported for what can't be run alone, or by no engine here, and
+    ModelFileInvalid for one of more layers than any model has.
     """
+    if (header.block_count or 0) > MAX_LAYERS:
+        raise ModelFileInvalid(f"{name} is not valid: it claims {header.block_count} layers.")
     _refuse_parts(header, name)
     _refuse_other_kinds(header, name)
     pooling = header.integer(header.key("pooling_type"))

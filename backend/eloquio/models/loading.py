@@ -28,9 +28,9 @@ class Planner:
         self._catalog = catalog
         self._inventory = inventory
 
-    async def plan_by_name(self, model: str) -> EngineSpec:
+    async def plan_by_name(self, model: str, pool: Pool) -> EngineSpec:
         """For a request that names a model on disk: loaded as it would be by default."""
-        return await self.plan(LoadRequest(model_path=model))
+        return await self.plan(LoadRequest(model_path=model), pool)
 
     async def id_of(self, model_path: str) -> str:
         """The public id of what a person calls `model_path`."""
@@ -52,7 +52,10 @@ class Planner:
                 if engine.spec.task == entry.task
             )
         device = await self._device()
-        context, plan, warnings = _placed(entry, options, free_bytes + given_back_bytes, device)
+        # In a thread: a header can have thousands of layers.
+        context, plan, warnings = await asyncio.to_thread(
+            _placed, entry, options, free_bytes + given_back_bytes, device
+        )
         assert entry.header is not None
         return EngineSpec(
             model=entry.id,
@@ -105,7 +108,9 @@ class Planner:
     async def _free_bytes(self) -> int:
         build = await self._inventory.build()
         memory = await asyncio.to_thread(main_memory)
-        return memory.available_bytes + sum(device.free_bytes for device in build.devices)
+        # Where the devices' memory is main memory too, it counts once.
+        own = [device.free_bytes for device in build.devices if device.kind != "metal"]
+        return memory.available_bytes + sum(own)
 
 
 def _refuse_what_is_not_there(request: LoadRequest) -> None:
@@ -115,7 +120,7 @@ def _refuse_what_is_not_there(request: LoadRequest) -> None:
             param="engine",
             next_step="Leave engine out, and name a GGUF model.",
         )
-    llama_server.refuse_denied(request.extra_args or ())
+    llama_server.refuse_untunable(request.extra_args or ())
     if request.ttl_s is not None or request.pin:
         raise NotImplementedHere(
             "Idle time-outs and pinning aren't there yet.",

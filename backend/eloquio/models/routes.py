@@ -1,11 +1,14 @@
 """Loading, unloading and looking at models."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
 from typing import Annotated
 
+import structlog
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
 from eloquio.engines.pool import Pool
 from eloquio.errors import ModelNotFound, PersonOnly
@@ -30,6 +33,8 @@ router = APIRouter(tags=["models"])
 
 _HEARTBEAT_SECONDS = 10.0
 
+logger = structlog.get_logger(__name__)
+
 
 def _pool(request: Request) -> Pool:
     pool: Pool = request.app.state.pool
@@ -52,9 +57,16 @@ def _preferences(request: Request) -> PreferenceStore:
 
 
 def person_only(request: Request) -> None:
-    """Refuses a script's key: what only the person may change is changed on the page."""
-    if "authorization" in request.headers or "x-api-key" in request.headers:
-        raise PersonOnly("A key can't read or change the settings.")
+    """Refuses what isn't sent by the page: what only the person may change is changed there.
+
+    A browser says that its page asks, except over plain http to another machine. There a key is
+    asked for, and who comes in without sending one has signed in on the page.
+    """
+    brings_key = "authorization" in request.headers or "x-api-key" in request.headers
+    site = request.headers.get("sec-fetch-site")
+    is_page = site == "same-origin" or (site is None and request.app.state.door is not None)
+    if brings_key or not is_page:
+        raise PersonOnly("Only the page can read or change the settings.")
 
 
 PoolNow = Annotated[Pool, Depends(_pool)]
@@ -71,7 +83,12 @@ async def load_model(
     spec = await planner.plan(body, pool)
     engine, was_loaded = await pool.load(spec, keep_others=body.keep_others, force=body.force)
     repeated = body.model_copy(update={"model_path": spec.model, "gguf_variant": None})
-    await preferences.remember_load(repeated.model_dump(mode="json", exclude={"hf_token", "force"}))
+    try:
+        await preferences.remember_load(
+            repeated.model_dump(mode="json", exclude={"hf_token", "force"})
+        )
+    except sqlite3.Error as error:  # a full disk takes nothing from a model that is loaded
+        logger.warning("load_not_remembered", model=spec.model, reason=str(error))
     loaded = describe.loaded_model(engine)
     if loaded is None:
         raise engine.last_error or ModelNotFound("The model was unloaded as soon as it was ready.")
@@ -94,24 +111,13 @@ async def load_progress(request: Request, pool: PoolNow) -> Response:
     )
 
 
-async def _progress_events(pool: Pool) -> AsyncIterator[str]:
+async def _progress_events(pool: Pool) -> AsyncIterator[bytes]:
     last: LoadProgress | None = None
-    changes = pool.changed.watch(lambda: describe.load_progress(pool))
-    upcoming = asyncio.ensure_future(anext(changes, None))
-    try:
-        while True:
-            done, _ = await asyncio.wait([upcoming], timeout=_HEARTBEAT_SECONDS)
-            if not done:
-                yield ": still here\n\n"
-                continue
-            if (progress := upcoming.result()) is None:
-                return
-            if progress != last:
-                yield f"data: {progress.model_dump_json()}\n\n"
-            last = progress
-            upcoming = asyncio.ensure_future(anext(changes, None))
-    finally:
-        upcoming.cancel()
+    async for progress in pool.changed.watch(
+        lambda: describe.load_progress(pool), _HEARTBEAT_SECONDS
+    ):
+        is_new, last = progress != last, progress
+        yield format_sse_event(data_str=progress.model_dump_json()) if is_new else KEEPALIVE_COMMENT
 
 
 @router.post("/validate")
@@ -142,15 +148,15 @@ async def status(pool: PoolNow) -> StatusReply:
 async def list_models(pool: PoolNow, catalog: CatalogNow) -> ModelList:
     """Loaded models first, then what is on disk."""
     entries = await asyncio.to_thread(catalog.scan)
-    return ModelList(data=describe.model_cards(entries, pool))
+    statuses = describe.in_memory(pool)
+    return ModelList(data=await asyncio.to_thread(describe.model_cards, entries, statuses))
 
 
 @router.get("/models/{model_id:path}")
 async def get_model(model_id: str, pool: PoolNow, catalog: CatalogNow) -> ModelCard:
-    entries = await asyncio.to_thread(catalog.scan)
-    for card in describe.model_cards(entries, pool):
-        if card.id == model_id:
-            return card
+    for entry in await asyncio.to_thread(catalog.scan):
+        if entry.id == model_id:
+            return await asyncio.to_thread(describe.model_card, entry, describe.in_memory(pool))
     raise ModelNotFound("There is no model of that name here.", param="model")
 
 

@@ -180,6 +180,9 @@ class LoadProgress(_Shape):
     error: dict[str, Any] | None = None
 
 
+CardStatus = Literal["loaded", "loading", "on_disk", "unusable"]
+
+
 class ModelCard(_Shape):
     """One model of `/v1/models`: OpenAI's fields, and what the page shows of it."""
 
@@ -187,7 +190,7 @@ class ModelCard(_Shape):
     object: Literal["model"] = "model"
     created: int
     owned_by: str
-    status: Literal["loaded", "loading", "on_disk", "unusable"]
+    status: CardStatus
     task: Task
     modalities: list[Literal["text", "image", "audio"]]
     context_length: int | None

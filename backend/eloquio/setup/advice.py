@@ -38,6 +38,11 @@ _CAUSES = (
         "A download was damaged: empty the cache (`pip cache purge`, `npm cache clean --force`).",
     ),
     (
+        r"CUDA::\w+|no GPU was detected|Could not find nvcc|No CUDA toolset",
+        "The whole CUDA toolkit is needed, with cuBLAS, and the driver of a GPU; for a GPU that isn't "
+        "here name its kind, as in CMAKE_ARGS=-DCMAKE_CUDA_ARCHITECTURES=90.",
+    ),
+    (
         r"No CMAKE_C(XX)?_COMPILER|(gcc|cc|g\+\+|c\+\+): (not found|No such file)"
         r"|unable to execute '?(gcc|cc|g\+\+)|CMAKE_MAKE_PROGRAM is not set",
         "A C++ compiler and make are needed: on Debian or Ubuntu `apt-get install "

@@ -15,7 +15,8 @@ LINE_LENGTH = 120
 Mark = Literal["ok", "!!", "--"]
 """How a step ended: well, in failure, or interrupted."""
 
-WARNING = re.compile(r"(warning:|npm warn )", re.IGNORECASE)
+# Warnings, and the lines of the server that Playwright tests.
+ASIDE = re.compile(r"(warning:|npm warn |\[WebServer\])", re.IGNORECASE)
 NOT_PRINTED = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -30,7 +31,7 @@ class Progress:
 
     def tell(self, text: str) -> None:
         text = NOT_PRINTED.sub("", text).strip()
-        if text and not WARNING.match(text):
+        if text and not ASIDE.match(text):
             self.text = text
 
     def line(self, now: float) -> str:

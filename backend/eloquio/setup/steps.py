@@ -52,13 +52,14 @@ def run_steps(
     try:
         for thread in threads:
             thread.start()
-        for thread in threads:
-            thread.join()
+        # Not by joining: before Python 3.13 an interrupted join takes its thread for ended.
+        for name in ended:
+            ended[name].wait()
     except BaseException:
         tools.stop()
-        for thread in threads:
+        for step, thread in zip(missing, threads, strict=True):
             if thread.ident is not None:
-                thread.join()
+                ended[step.name].wait()
         raise
     return failed
 

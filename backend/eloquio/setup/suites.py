@@ -72,7 +72,9 @@ class SuiteRunner:
             self.counts[suite.name] = count(report, runner_failed=failure is not None)
         progress.name = f"{suite.name}: {self.counts[suite.name].line()}"
         if failure is not None:
-            raise SetupFailed(str(failure), next_step="", output=failure.output)
+            raise SetupFailed(
+                str(failure), next_step="", output=without_server_lines(failure.output)
+            )
 
     def _failure(
         self, command: Command, environment: dict[str, str], progress: Progress
@@ -97,6 +99,12 @@ class SuiteRunner:
         if chromium := find_chromium():
             environment["CHROMIUM"] = chromium
         return environment
+
+
+def without_server_lines(output: str) -> str:
+    """What the tests said, without the log of the server they ask: it keeps its own."""
+    lines = output.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith("[WebServer]"))
 
 
 @contextmanager

@@ -1,11 +1,14 @@
 """The one SQLite file: opened, brought up to date, and saved before it is changed."""
 
 import asyncio
+import sqlite3
 from importlib import resources
 from pathlib import Path
 
 import aiosqlite
 import structlog
+
+from eloquio.errors import DatabaseUnreadable
 
 _MIGRATIONS = resources.files("eloquio.store") / "migrations"
 
@@ -13,7 +16,10 @@ logger = structlog.get_logger(__name__)
 
 
 async def open_database(home: Path) -> aiosqlite.Connection:
-    """A connection to `home/eloquio.db`, its schema current; the file is made if there is none."""
+    """A connection to `home/eloquio.db`, its schema current; the file is made if there is none.
+
+    Raises DatabaseUnreadable for one that is damaged or locked by another program.
+    """
     path = await asyncio.to_thread(_private_file, home)
     database = await aiosqlite.connect(path, isolation_level=None)
     try:
@@ -22,8 +28,12 @@ async def open_database(home: Path) -> aiosqlite.Connection:
         await database.execute("PRAGMA foreign_keys = ON")
         await database.execute("PRAGMA busy_timeout = 5000")
         await _migrate(database, path)
-    except BaseException:
+    except BaseException as failure:
         await database.close()
+        if isinstance(failure, sqlite3.DatabaseError):
+            raise DatabaseUnreadable(
+                "Eloquio's database can't be used.", evidence=str(failure)
+            ) from failure
         raise
     return database
 

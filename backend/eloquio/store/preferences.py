@@ -1,5 +1,6 @@
 """What the person chose on the page, kept over restarts."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ class PreferenceStore:
     def __init__(self, database: aiosqlite.Connection, current: Preferences) -> None:
         self._database = database
         self._current = current
+        # One change after the other, so that none is undone by another that began with it.
+        self._changing = asyncio.Lock()
 
     @classmethod
     async def open(cls, database: aiosqlite.Connection) -> "PreferenceStore":
@@ -41,17 +44,14 @@ class PreferenceStore:
         return self._current
 
     async def choose(self, model_dirs: tuple[Path, ...], *, load_on_start: bool) -> Preferences:
-        return await self._replace(
-            self._current.model_copy(
-                update={"model_dirs": model_dirs, "load_on_start": load_on_start}
-            )
-        )
+        return await self._change(model_dirs=model_dirs, load_on_start=load_on_start)
 
     async def remember_load(self, load: dict[str, Any]) -> Preferences:
-        return await self._replace(self._current.model_copy(update={"last_load": load}))
+        return await self._change(last_load=load)
 
-    async def _replace(self, changed: Preferences) -> Preferences:
-        # In memory before the write, so that two changes at once don't undo each other.
-        self._current = changed
-        await self._database.execute(_WRITE, (self._current.model_dump_json(),))
-        return self._current
+    async def _change(self, **fields: object) -> Preferences:
+        async with self._changing:
+            changed = self._current.model_copy(update=fields)
+            await self._database.execute(_WRITE, (changed.model_dump_json(),))
+            self._current = changed
+            return changed

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from eloquio.engines.devices import Device
+from eloquio.engines.devices import Device, processor_features
 
 # The instruction sets that decide which build of an engine runs here, and how fast.
 _TELLING_FLAGS = (
@@ -34,12 +34,12 @@ class Cpu:
 @functools.cache
 def cpu() -> Cpu:
     threads = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    flags = _cpu_flags()
+    features = processor_features()
     return Cpu(
         name=_cpu_name(),
         cores=min(psutil.cpu_count(logical=False) or threads, threads),
         threads=threads,
-        flags=tuple(flag for flag in _TELLING_FLAGS if flag in flags),
+        flags=tuple(flag for flag in _TELLING_FLAGS if flag in features),
     )
 
 
@@ -78,18 +78,9 @@ def _cpu_name() -> str:
         command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
         said = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
         return said.stdout.strip() or platform.machine()
-    found = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", _cpuinfo(), re.MULTILINE)
-    return found[1].strip() if found else platform.processor() or platform.machine()
-
-
-def _cpu_flags() -> frozenset[str]:
-    found = re.search(r"^(?:flags|Features)\s*:\s*(.+)$", _cpuinfo(), re.MULTILINE)
-    return frozenset(found[1].split()) if found else frozenset()
-
-
-@functools.cache
-def _cpuinfo() -> str:
     try:
-        return Path("/proc/cpuinfo").read_text()
+        text = Path("/proc/cpuinfo").read_text()
     except OSError:
-        return ""
+        text = ""
+    found = re.search(r"^(?:model name|Model)\s*:\s*(.+)$", text, re.MULTILINE)
+    return found[1].strip() if found else platform.processor() or platform.machine()

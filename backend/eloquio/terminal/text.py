@@ -2,15 +2,12 @@
 
 import re
 import sys
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from eloquio.terminal.client import Refused
-
-Json = dict[str, Any]
+from eloquio.terminal.client import Json, Refused
 
 # A terminal obeys what these say, and a model may say anything.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")

@@ -66,12 +66,8 @@ class Studio:
             return {"status": "not_loaded", "model": None}
         return {"status": "unloaded", "model": self.loaded.pop()}
 
-    async def _progress(self) -> StreamingResponse:
-        steps = [
-            {"phase": "idle"},
-            {"phase": "starting", "bytes": 5, "total_bytes": 10, "message": "loading"},
-        ]
-        return StreamingResponse(f"data: {json.dumps(step)}\n\n" for step in steps)
+    async def _progress(self) -> dict:
+        return {"phase": "starting", "bytes": 5, "total_bytes": 10, "message": "loading"}
 
     async def _chat(self, request: Request) -> StreamingResponse:
         await self._note(request)

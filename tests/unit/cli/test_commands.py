@@ -100,8 +100,8 @@ def test_a_proxy_of_the_environment_is_not_asked(eloquio, studio, server, monkey
 
 def test_an_unload_says_what_is_gone(eloquio, studio, server):
     studio.loaded = ["builtin/tiny"]
-    assert "builtin/tiny is unloaded." in eloquio("unload", "--force").stdout
-    assert studio.asked == [("/v1/unload", {"model_path": None, "force": True})]
+    assert "builtin/tiny is unloaded." in eloquio("unload").stdout
+    assert studio.asked == [("/v1/unload", {"model_path": None})]
     assert "No model is loaded." in eloquio("unload").stdout
     assert "It isn't loaded." in eloquio("unload", "builtin/tiny").stdout
 

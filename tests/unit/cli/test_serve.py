@@ -14,6 +14,8 @@ import pytest
 
 from eloquio.auth.keys import known_key
 from eloquio.settings import Settings
+from fakes import llama_server as stand_in
+from fixtures.running import BUILTIN, place, serving
 
 
 class Served:
@@ -42,8 +44,7 @@ def home(tmp_path):
 def serve(home, tmp_path):
     """Start a server with these flags; all are ended after the test."""
     started: list[Served] = []
-    environment = {**os.environ, "HF_HUB_CACHE": str(tmp_path / "hub"), "ELOQUIO_LOG": "json"}
-    environment.pop("ELOQUIO_API_KEY", None)
+    environment = {**os.environ, "HF_HUB_CACHE": str(tmp_path / "hub")}
 
     def serve(*flags: str) -> Served:
         command = [sys.executable, "-m", "eloquio", "serve", "--no-load-on-start"]
@@ -82,6 +83,25 @@ def test_ctrl_c_ends_it_at_once_even_while_somebody_listens(serve):
     assert time.monotonic() - started < 5
 
 
+def test_not_even_a_stubborn_engine_in_the_middle_of_an_answer_holds_it_up(real_model, tmp_path):
+    home = tmp_path / "home"
+    place(real_model, home / "models" / f"{BUILTIN}.gguf")
+    program = stand_in.write(
+        tmp_path / "llama-server", streams=["data: {}\n\n"], then="hang", ignores_sigterm=True
+    )
+    flags = ("--no-load-on-start", "--llama-server", str(program))
+    question = {"model": BUILTIN, "messages": [{"role": "user", "content": "Hi"}], "stream": True}
+    with (
+        serving(home, *flags) as server,
+        httpx.Client(base_url=server.url, timeout=30) as client,
+        client.stream("POST", "/v1/chat/completions", json=question) as answer,
+    ):
+        next(answer.iter_lines())
+        started = time.monotonic()
+        server.end(signal.SIGINT)
+        assert time.monotonic() - started < 5
+
+
 def test_a_terminated_server_says_so_to_whoever_started_it(serve):
     assert serve("--port", "0").end(signal.SIGTERM) == (-signal.SIGTERM, "")
 
@@ -97,8 +117,8 @@ def test_a_second_server_is_told_of_the_first(serve, eloquio):
     address = serve("--port", "0").address
     result = eloquio("serve", "--no-browser", "--port", address.rpartition(":")[2])
     assert result.exit_code == 1
-    assert (
-        result.stderr == f"Eloquio is running already, at {address}: open that, or end it first.\n"
+    assert result.stderr == (
+        f"Eloquio is running already, at {address}. Open that, or end it first.\n"
     )
 
 

@@ -10,6 +10,7 @@ from eloquio.engines.devices import Device
 from eloquio.engines.inventory import Build
 from eloquio.errors import EngineIllegalInstruction, EngineMissing
 from eloquio.settings import Settings
+from fixtures.running import serving
 
 
 @pytest.fixture
@@ -113,3 +114,12 @@ def test_a_port_that_another_program_holds_fails(settings):
     assert check.verdict == "fail"
     assert str(port) in check.sentence
     assert "--port" in check.next_step
+
+
+def test_a_port_that_an_eloquio_holds_is_well(settings):
+    settings.home.mkdir()
+    with serving(settings.home, "--no-load-on-start") as server:
+        port = int(server.url.rpartition(":")[2])
+        check = surroundings.port(settings.model_copy(update={"port": port}))
+    assert check.verdict == "ok"
+    assert server.url in check.sentence

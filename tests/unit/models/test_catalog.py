@@ -64,7 +64,7 @@ def test_a_built_in_model_comes_first_under_its_own_name(
 
     assert builtin.id == "builtin/smollm2-135m-instruct"
     assert builtin.source == "builtin"
-    assert builtin.display_name == "smollm2-135m-instruct"
+    assert builtin.display_name == "SmolLM2 135M Instruct"
     assert builtin.path == path
     assert builtin.quant == "Q4_1"
     assert builtin.size_bytes == path.stat().st_size

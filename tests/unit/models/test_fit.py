@@ -1,5 +1,6 @@
 """The memory plan against the numbers llama-server itself logs (build 10434, `-lv 4`)."""
 
+import time
 from pathlib import Path
 from typing import Any, get_args
 
@@ -86,7 +87,7 @@ def header_of(tmp_path: Path, model: dict[str, Any]) -> GgufHeader:
 def kv_bytes(
     header: GgufHeader, context_length: int, n_parallel: int, cache_type: CacheType | None = None
 ) -> int:
-    return plan(header, 0, 0, context_length, n_parallel, cache_type, "cpu").kv_bytes
+    return plan(header, 0, 0, context_length, n_parallel, cache_type, "cpu", 512).kv_bytes
 
 
 @pytest.mark.parametrize(
@@ -156,6 +157,29 @@ def test_the_compute_buffers_are_near_what_the_engine_says(
     planned = plan(header, 0, 0, context_length, n_parallel, None, "cpu", batch_tokens)
 
     assert planned.compute_bytes / MIB == pytest.approx(mebibytes, abs=tolerance)
+
+
+@pytest.mark.parametrize(("device", "batch_tokens"), [("cpu", 64), ("NVIDIA H200", 512)])
+def test_a_plan_counts_with_the_batch_of_its_device(
+    tmp_path: Path, device: str, batch_tokens: int
+) -> None:
+    header = header_of(tmp_path, SMOLLM2)
+
+    assert plan(header, 0, 0, 8192, 4, None, device) == plan(
+        header, 0, 0, 8192, 4, None, device, batch_tokens
+    )
+
+
+def test_a_header_that_claims_ten_thousand_layers_is_planned_at_once(tmp_path: Path) -> None:
+    windows = {"gemma3.attention.sliding_window": 512, "gemma3.attention.head_count_kv": [2, 1]}
+    header = header_of(
+        tmp_path, {"architecture": "gemma3", "block_count": 10_000, "metadata": windows}
+    )
+    started = time.process_time()
+
+    plan(header, 0, 0, 8192, 4, None, "cpu")
+
+    assert time.process_time() - started < 0.05
 
 
 def test_the_parts_and_the_device_are_passed_on_and_added(tmp_path: Path) -> None:

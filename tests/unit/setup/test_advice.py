@@ -18,6 +18,8 @@ from eloquio.setup.advice import advice, last_lines
         ("SSL: CERTIFICATE_VERIFY_FAILED", "certificate"),
         ("npm error code EINTEGRITY", "damaged"),
         ("npm error code EUSAGE\nnpm error `npm ci` can only install", "package-lock.json"),
+        ('CUDA_ARCHITECTURES is set to "native", but no GPU was detected.', "CUDA toolkit"),
+        ("CUDA::cublas but the target was not found.", "cuBLAS"),
         ("No CMAKE_CXX_COMPILER could be found.", "build-essential"),
         ("ERROR: No matching distribution found for torch==9", "no build for this Python"),
         ("c++: fatal error: Killed signal terminated program cc1plus", "memory"),

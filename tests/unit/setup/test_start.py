@@ -110,13 +110,15 @@ def test_a_signal_during_set_up_ends_it_and_its_tools(studio, tmp_path, number, 
     # The pipe stays open as long as pip or what it started lives.
     studio.plays(pip=f"exec 9> {pipe}; echo installing >&9; sleep 600")
     process = subprocess.Popen(
-        studio.command(), env=studio.environment(), stdout=subprocess.DEVNULL
+        studio.command(), env=studio.environment(), stdout=subprocess.PIPE, text=True
     )
     with pipe.open() as reader:
         assert reader.readline() == "installing\n"
         process.send_signal(number)
-        assert process.wait(10) == status
+        said, _ = process.communicate(timeout=10)
         assert reader.read() == ""
+    assert process.returncode == status
+    assert "  --  Python packages" in said
     assert studio.used("eloquio serve") == []
 
 

@@ -36,6 +36,13 @@ def test_a_suite_with_failures_fails_with_all_that_it_said(runner, progress):
     assert failure.value.output == "expected 4\n"
 
 
+def test_the_log_of_a_server_that_is_tested_does_not_hide_what_failed(runner, progress):
+    with pytest.raises(SetupFailed) as failure:
+        runner.run(suite_that("echo '[WebServer] GET /'; echo expected 4; exit 1"), progress)
+
+    assert failure.value.output == "expected 4\n"
+
+
 def test_a_suite_that_never_started_counts_as_a_failure(runner, progress):
     with pytest.raises(SetupFailed):
         runner.run(suite_that("exit 4"), progress)

@@ -1,8 +1,10 @@
 """What this machine is, and what llama-server says of its accelerators."""
 
 import os
+from types import SimpleNamespace
 
 import psutil
+import pynvml
 import pytest
 
 from eloquio.engines.devices import MIB, Device, main_memory, parse_list_devices
@@ -79,7 +81,23 @@ def test_the_processor_is_named_and_counted():
     assert 1 <= processor.cores <= processor.threads <= (os.cpu_count() or 1)
 
 
-def test_nvidia_cards_are_told_or_there_are_none():
-    for device in nvidia_devices():
-        assert device.kind == "cuda"
-        assert 0 <= device.free_bytes <= device.total_bytes
+def test_nvidia_cards_are_told_with_their_memory(monkeypatch):
+    memory = SimpleNamespace(total=24 * MIB, free=20 * MIB)
+    for name, answer in {
+        "nvmlInit": None,
+        "nvmlShutdown": None,
+        "nvmlDeviceGetCount": 1,
+        "nvmlDeviceGetHandleByIndex": object(),
+        "nvmlDeviceGetName": "NVIDIA L4",
+        "nvmlDeviceGetMemoryInfo": memory,
+    }.items():
+        monkeypatch.setattr(pynvml, name, lambda *_, answer=answer: answer)
+    assert nvidia_devices() == [Device("CUDA0", "NVIDIA L4", 24 * MIB, 20 * MIB)]
+
+
+def test_without_their_driver_there_are_none(monkeypatch):
+    def no_driver() -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_LIBRARY_NOT_FOUND)
+
+    monkeypatch.setattr(pynvml, "nvmlInit", no_driver)
+    assert nvidia_devices() == []

@@ -40,7 +40,7 @@ def test_the_program_tells_its_version_and_devices(settings):
 def test_many_who_ask_at_once_start_it_once(settings, log):
     async def ask_together() -> None:
         inventory = Inventory(settings)
-        await asyncio.gather(*(inventory.devices() for _ in range(5)))
+        await asyncio.gather(*(inventory.build() for _ in range(5)))
 
     asyncio.run(ask_together())
     assert log.read_text().split() == ["--version", "--list-devices"]
@@ -58,8 +58,7 @@ def test_what_is_old_is_asked_anew(settings, log):
     assert log.read_text().split().count("--list-devices") == 3
 
 
-def test_without_a_program_there_are_no_devices(tmp_path):
+def test_without_a_program_that_is_said(tmp_path):
     inventory = Inventory(Settings(home=tmp_path, llama_server_path=tmp_path / "none"))
-    assert asyncio.run(inventory.devices()) == ()
     with pytest.raises(EngineMissing):
         asyncio.run(inventory.build())

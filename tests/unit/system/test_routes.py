@@ -1,7 +1,8 @@
 """Alive, ready, and what machine this is."""
 
 import json
-import time
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,7 @@ from eloquio.engines.devices import Device
 from eloquio.engines.inventory import Inventory
 from eloquio.errors import EloquioError
 from eloquio.settings import Settings
+from eloquio.setup.checkout import Checkout
 from eloquio.system.machine import with_unusable
 from eloquio.system.routes import router
 from fixtures.asgi import ask
@@ -39,16 +41,6 @@ def test_health_says_who_answers(app):
     assert body["version"]
 
 
-def test_health_costs_less_than_a_millisecond(app):
-    ask(app, "/health")
-    best = float("inf")
-    for _ in range(20):
-        started = time.perf_counter()
-        ask(app, "/health")
-        best = min(best, time.perf_counter() - started)
-    assert best < 1e-3
-
-
 def test_ready_follows_the_engines(app):
     assert ask(app, "/ready").status == 200
     app.state.pool = SimpleNamespace(is_ready=lambda: False)
@@ -57,7 +49,7 @@ def test_ready_follows_the_engines(app):
     assert json.loads(reply.body)["error"]["code"] == "no_engine_ready"
 
 
-def test_the_machine_is_told_without_a_path_of_it(app):
+def test_the_machine_is_told_without_a_path_of_it(app, tmp_path):
     reply = ask(app, "/system")
     body = json.loads(reply.body)
     assert body["cpu"]["threads"] >= 1
@@ -66,9 +58,9 @@ def test_the_machine_is_told_without_a_path_of_it(app):
     assert engine["version"]
     assert engine["problem"] is None
     assert body["process"]["resident_bytes"] > 1_000_000
-    assert b"/root" not in reply.body
-    assert b"/home" not in reply.body
-    assert b".venv" not in reply.body
+    text = reply.body.decode()
+    for path in (sys.prefix, Checkout.here().root, Path.home(), tmp_path):
+        assert str(path) not in text
 
 
 def test_without_an_engine_the_machine_is_told_all_the_same(app, tmp_path):

