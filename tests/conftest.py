@@ -11,6 +11,18 @@ from eloquio.setup.checkout import Checkout
 from fixtures.running import BUILTIN, RunningServer, place, serving
 from fixtures.tiny_engine import write_tiny_model
 
+_NOT_OURS = ("ELOQUIO_", "HF_", "HUGGING", "LLAMA_", "XDG_")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def bare_environment() -> Iterator[None]:
+    """No variable of whoever runs the tests changes what Eloquio does in them."""
+    with pytest.MonkeyPatch.context() as environment:
+        for name in list(os.environ):
+            if name.startswith(_NOT_OURS) and name != "ELOQUIO_TEST_MODEL":
+                environment.delenv(name)
+        yield
+
 
 @pytest.fixture(scope="session")
 def anyio_backend():

@@ -170,12 +170,12 @@ async def _render_validation(request: Request, error: Exception) -> Response:
 
 async def _render_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    refused: EloquioError
     match error.status_code:
         case 404:
-            refused = NotFound("There is nothing at this address.")
+            return await _render(request, NotFound("There is nothing at this address."))
         case 405:
             refused = MethodNotAllowed(f"{request.method} can't be done at this address.")
+            # Only the page's files come without.
+            return await _render(request, refused, error.headers or {"allow": "GET, HEAD"})
         case _:
-            refused = InvalidRequest(str(error.detail))
-    return await _render(request, refused, error.headers)
+            return await _render(request, InvalidRequest(str(error.detail)), error.headers)

@@ -260,6 +260,16 @@ class LoadCancelled(EloquioError):
     status = 499
     type = "invalid_request_error"
     code = "load_cancelled"
+    next_step = "Load it again when it is wanted."
+
+
+class ModelUnloaded(EloquioError):
+    """An answer was under way when its model was unloaded."""
+
+    status = 409
+    type = "invalid_request_error"
+    code = "model_unloaded"
+    next_step = "Load the model again, and send the request once more."
 
 
 class EngineMissing(EloquioError):

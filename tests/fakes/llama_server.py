@@ -96,7 +96,7 @@ def _serve(behaviour: dict) -> None:
                 self._chunk(event.encode())
             match behaviour.get("then"):
                 case "crash":
-                    os.kill(os.getpid(), signal.SIGSEGV)
+                    signal.raise_signal(signal.SIGSEGV)
                 case "hang":
                     time.sleep(600)
             self._chunk(b"")

@@ -1,12 +1,20 @@
 """Loading and unloading over HTTP: every wrong input has its own answer, and costs nothing."""
 
+import asyncio
 import json
+import sqlite3
 import time
+from contextlib import closing
 
 import httpx2 as httpx
 import pytest
 
+from eloquio.store.database import open_database
+from eloquio.store.preferences import PreferenceStore
 from fixtures.running import BUILTIN, place, serving
+
+PAGE = {"sec-fetch-site": "same-origin"}
+"""What a browser says, and no page can forge."""
 
 
 @pytest.fixture(scope="module")
@@ -62,23 +70,26 @@ def test_each_wrong_model_has_its_own_answer_at_once(shelf_server, model_path, s
 
 
 @pytest.mark.parametrize(
-    "fields",
+    ("fields", "status", "code"),
     [
-        {"max_seq_length": -1},
-        {"max_seq_length": 1_048_577},
-        {"cache_type_kv": "q3_0"},
-        {"n_parallel": 0},
-        {"engine": "transformers"},
-        {"pin": True},
-        {"extra_args": ["--api_key", "x"]},
-        {"extra_args": ["--host=0.0.0.0"]},
-        {"lora_adapters": ["/etc/passwd"]},
+        ({"max_seq_length": -1}, 400, "invalid_request"),
+        ({"max_seq_length": 1_048_577}, 400, "invalid_request"),
+        ({"cache_type_kv": "q3_0"}, 400, "invalid_request"),
+        ({"n_parallel": 0}, 400, "invalid_request"),
+        ({"engine": "transformers"}, 501, "not_implemented"),
+        ({"pin": True}, 501, "not_implemented"),
+        ({"ttl_s": 60}, 501, "not_implemented"),
+        ({"extra_args": ["--api_key", "x"]}, 400, "invalid_request"),
+        ({"extra_args": ["--host=0.0.0.0"]}, 400, "invalid_request"),
+        ({"lora_adapters": ["/etc/passwd"]}, 403, "path_not_allowed"),
     ],
 )
-def test_each_wrong_option_is_refused_by_its_name(shelf_server, fields):
+def test_each_wrong_option_is_refused_by_its_name(shelf_server, fields, status, code):
     body = {"model_path": BUILTIN} | fields
     reply = httpx.post(f"{shelf_server.url}/load", json=body, timeout=60)
-    assert reply.status_code in (400, 403, 501)
+    error = reply.json()["error"]
+    assert (reply.status_code, error["code"]) == (status, code)
+    assert error["param"] == next(iter(fields))
     assert httpx.get(f"{shelf_server.url}/status").json()["loaded"] == ["tiny"]
 
 
@@ -132,11 +143,7 @@ def test_the_server_is_ready_to_chat_when_it_starts_and_remembers_its_last_model
     assert httpx.post(f"{url}/load", json=chosen, timeout=60).json()["status"] == "loaded"
     server.end()
     with serving(server.home, "--model-dir", str(server.home / "shelf")) as again:
-        deadline = time.monotonic() + 20
-        while (status := httpx.get(f"{again.url}/status").json())["active_model"] is None:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-    assert (status["active_model"], status["context_length"]) == ("tiny", 1024)
+        assert until_loaded(again, "tiny")["context_length"] == 1024
 
 
 def test_an_unload_names_what_it_ended(server):
@@ -152,14 +159,67 @@ def test_an_unload_names_what_it_ended(server):
 def test_folders_are_named_on_the_page_and_not_by_a_key(server):
     shelf = server.home / "second"
     shelf.mkdir()
+    url = f"{server.url}/v1/settings"
     body = {"model_dirs": [str(shelf)], "load_on_start": False}
-    refused = httpx.put(
-        f"{server.url}/v1/settings", json=body, headers={"authorization": "Bearer x"}
-    )
-    assert refused.status_code == 403
-    assert httpx.put(f"{server.url}/v1/settings", json=body).json() == body
+    for headers in ({}, PAGE | {"authorization": "Bearer x"}, PAGE | {"x-api-key": "x"}):
+        for refused in (
+            httpx.get(url, headers=headers),
+            httpx.put(url, json=body, headers=headers),
+        ):
+            assert (refused.status_code, refused.json()["error"]["code"]) == (403, "person_only")
+            assert str(server.home) not in refused.text
+    assert httpx.put(url, json=body, headers=PAGE).json() == body
+    assert httpx.get(url, headers=PAGE).json() == body
     (shelf / "tiny.gguf").write_bytes((server.home / "shelf" / "tiny.gguf").read_bytes())
     ids = [card["id"] for card in httpx.get(f"{server.url}/v1/models").json()["data"]]
     assert "second/tiny" in ids
     missing = body | {"model_dirs": [str(shelf / "none")]}
-    assert httpx.put(f"{server.url}/v1/settings", json=missing).status_code == 400
+    assert httpx.put(url, json=missing, headers=PAGE).status_code == 400
+
+
+def test_settings_are_open_to_a_browser_that_signed_in_from_another_machine(home):
+    """Over plain http a browser doesn't say which page asks, but it has the session's cookie."""
+    with (
+        serving(home, ELOQUIO_API_KEY="a key", ELOQUIO_LOAD_ON_START="false") as server,
+        httpx.Client(base_url=server.url) as browser,
+    ):
+        assert browser.get("/v1/settings").json()["error"]["code"] == "key_required"
+        by_key = browser.get("/v1/settings", headers={"authorization": "Bearer a key"})
+        assert by_key.json()["error"]["code"] == "person_only"
+        signed_in = browser.post("/auth/session", data={"key": "a key"})
+        assert signed_in.status_code < 400
+        assert browser.get("/v1/settings").json() == {"model_dirs": [], "load_on_start": True}
+
+
+def test_a_load_that_cannot_be_remembered_is_still_a_load(home):
+    with serving(home, ELOQUIO_LOAD_ON_START="false") as server:
+        with closing(sqlite3.connect(home / "eloquio.db")) as database:
+            database.execute("DROP TABLE preferences")
+        reply = httpx.post(f"{server.url}/load", json={"model_path": BUILTIN}, timeout=60)
+        assert reply.json()["status"] == "loaded"
+        assert "load_not_remembered" in (home / "stderr.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    "last_load",
+    [{"model_path": "deleted"}, {"model_path": BUILTIN, "max_seq_length": "of another version"}],
+)
+def test_the_built_in_model_comes_where_the_last_one_cannot(home, last_load):
+    asyncio.run(remember(home, last_load))
+    with serving(home) as server:
+        until_loaded(server, BUILTIN)
+        assert "last_model_cannot_be_loaded" in (home / "stderr.txt").read_text()
+
+
+async def remember(home, load):
+    database = await open_database(home)
+    await (await PreferenceStore.open(database)).remember_load(load)
+    await database.close()
+
+
+def until_loaded(server, model):
+    deadline = time.monotonic() + 20
+    while (status := httpx.get(f"{server.url}/status").json())["active_model"] != model:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return status

@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from eloquio.doctor.check import Check
+from eloquio.errors import DatabaseUnreadable
 from eloquio.settings import Settings
 from eloquio.store.database import open_database
 from eloquio.store.preferences import PreferenceStore
@@ -19,11 +20,9 @@ async def recall(settings: Settings) -> tuple[Check, tuple[Path, ...]]:
             preferences = await PreferenceStore.open(database)
         finally:
             await database.close()
+    except DatabaseUnreadable as error:
+        return Check("database", "fail", error.message, error.next_step, error.evidence), ()
     except (sqlite3.Error, OSError) as error:
-        return Check(
-            "database",
-            "fail",
-            f"eloquio.db can't be read: {error}.",
-            "Put the latest eloquio.before-….db in its place, or move it away to start anew.",
-        ), ()
+        sentence = f"eloquio.db can't be read: {error}."
+        return Check("database", "fail", sentence, DatabaseUnreadable.next_step), ()
     return Check("database", "ok", "eloquio.db can be read."), preferences.current.model_dirs

@@ -21,13 +21,14 @@ from eloquio.engines.spec import EngineSpec
 from eloquio.engines.state import EngineState, Failed, Phase, Ready, Starting, Stopped, Stopping
 from eloquio.errors import (
     EloquioError,
-    EngineCrashed,
     EngineNoProgress,
     EngineSocketFailed,
     EngineStartFailed,
     EngineUnavailable,
     EngineUnreachable,
     LoadCancelled,
+    ModelUnloaded,
+    ShuttingDown,
     Unexpected,
 )
 from eloquio.settings import Settings
@@ -79,6 +80,7 @@ class Engine:
         self._life: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[None] | None = None
         self._is_stopping = False
+        self._is_shutting_down = False
         # Its life has left service, and cleans up or is about to.
         self._is_ending = False
         self._ready_since: float | None = None
@@ -120,10 +122,12 @@ class Engine:
     async def stop(self, grace_seconds: float | None = None) -> None:
         """Returns when the process is gone, from whatever point of its life; final.
 
-        `grace_seconds` bounds the time from SIGTERM to SIGKILL below the settings' own.
+        `grace_seconds` bounds the time from SIGTERM to SIGKILL below the settings' own: with it,
+        the whole backend is being shut down.
         """
         self._is_stopping = True
         if grace_seconds is not None:
+            self._is_shutting_down = True
             self._grace_seconds = min(self._grace_seconds, grace_seconds)
         if self._life is None:
             return
@@ -141,11 +145,10 @@ class Engine:
         life = self._life
         if life is not None:
             await asyncio.wait([life], timeout=_CRASH_TIMEOUT_SECONDS)
+        if self._is_shutting_down:
+            return ShuttingDown("Eloquio was shut down during the answer.")
         if self._is_stopping:
-            return EngineCrashed(
-                "The model was unloaded while it was answering.",
-                next_step="Load it again, and send the request once more.",
-            )
+            return ModelUnloaded("The model was unloaded during the answer.")
         if life is not None and life.done() and self.last_error is not None:
             return self.last_error
         return EngineUnreachable("The connection to the engine broke.")
@@ -226,7 +229,11 @@ class Engine:
     def _settle(self, ready: asyncio.Future[None], error: EloquioError | None) -> None:
         if error is None:
             self._become(Stopped())
-            error = LoadCancelled("The load was cancelled by an unload.")
+            error = (
+                ShuttingDown("Eloquio is shutting down.")
+                if self._is_shutting_down
+                else LoadCancelled("The load was cancelled by an unload.")
+            )
         else:
             self.last_error = error
             self._remember_failure()
@@ -242,18 +249,13 @@ class Engine:
         binary = await asyncio.to_thread(llama_server.locate, self._workplace.settings)
         flags = await self._workplace.flag_reader.flags(binary)
         address = await asyncio.to_thread(new_address, self._workplace.folder, self._name)
-        command = await asyncio.to_thread(
-            llama_server.command,
-            self.spec,
-            binary,
-            flags,
-            address,
-            self._workplace.folder / self._name,
-        )
+        files = self._workplace.folder / self._name
         try:
-            process = await EngineProcess.start(
-                command, llama_server.environment(binary, os.environ), self.log
+            command = await asyncio.to_thread(
+                llama_server.command, self.spec, binary, flags, address, files
             )
+            environment = llama_server.environment(binary, os.environ)
+            process = await EngineProcess.start(command, environment, self.log)
         except OSError as failure:
             raise EngineStartFailed(
                 f"The engine could not be started: {failure.strerror}."

@@ -24,6 +24,7 @@ from eloquio.errors import (
 )
 
 _EVIDENCE_LINES = 6
+_UNTELLING = re.compile(r"^#\d+ |^\[New LWP|listening on")
 
 _CAUSES: tuple[tuple[re.Pattern[str], type[EngineStartFailed], str], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), error, sentence)
@@ -134,7 +135,9 @@ def last_words(status: int, lines: Sequence[str]) -> str:
 
 
 def last_lines(lines: Sequence[str]) -> str:
-    return without_paths("\n".join(lines[-_EVIDENCE_LINES:]))
+    """The last lines that tell a person something: no stack frames, no addresses."""
+    telling = [line for line in lines if not _UNTELLING.search(line)]
+    return without_paths("\n".join(telling[-_EVIDENCE_LINES:]))
 
 
 _ABSOLUTE_PATH = re.compile(

@@ -15,13 +15,19 @@ import sys
 import threading
 
 PR_SET_PDEATHSIG = 1
+# As a shell says of a program that is there but isn't one.
+CANNOT_RUN = 126
 
 
 def main(arguments: list[str]) -> None:
     parent, command = int(arguments[0]), arguments[1:]
     if sys.platform == "linux":
         _bind_to_parent(parent)
-        os.execv(command[0], command)
+        try:
+            os.execv(command[0], command)
+        except OSError as failure:
+            sys.stderr.write(f"{failure.strerror}\n")
+            sys.exit(CANNOT_RUN)
     sys.exit(watch(command))
 
 

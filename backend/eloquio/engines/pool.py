@@ -45,7 +45,7 @@ class _Load:
             return await asyncio.shield(self.task)
         except asyncio.CancelledError:
             if self.task.cancelled():
-                raise LoadCancelled("The load was cancelled by an unload.") from None
+                raise LoadCancelled("The load was cancelled before it began.") from None
             raise
 
 
@@ -157,7 +157,7 @@ class Pool:
             self._claims[name] -= 1
 
     async def close(self) -> None:
-        """Ends every load and engine; final."""
+        """Ends every load and engine; final, and may be asked for again."""
         self._is_closing = True
         self.changed.close()
         loads = [load.task for load in self._loads.values()]
@@ -242,6 +242,9 @@ class Pool:
     def _forget(self, load: _Load) -> None:
         if self._loads.get(load.spec.model) is load:
             del self._loads[load.spec.model]
+        if not load.task.cancelled():
+            # Whoever asked may be gone; the engine's state still tells why it failed.
+            load.task.exception()
         self.changed.publish()
 
     def _only_model(self) -> str | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
@@ -100,6 +101,12 @@ def _refuse_other_task(engine: Engine, task: Task) -> None:
         )
 
 
+_LIBRARY_FAULT = re.compile(r"\[json\.exception[^\]]*\]\s*")
+# llama-server answers these with 500, though the request is what is wrong.
+_CALLERS_FAULT = re.compile(
+    r"(failed to )?pars(e|ing)|syntax error|invalid|unsupported|.*not supported|.*must be",
+    re.IGNORECASE,
+)
 _STREAM_HEADERS = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
 
 
@@ -140,7 +147,8 @@ def engine_error(status: int, body: bytes) -> EloquioError:
 
 
 def _classified(status: int, error: Mapping[str, Any]) -> EloquioError:
-    words = without_paths(str(error.get("message") or "")).strip()
+    # The name of a fault in a library of the engine's says nothing to anybody.
+    words = _LIBRARY_FAULT.sub("", without_paths(str(error.get("message") or ""))).strip()
     code = error.get("code")
     status = code if isinstance(code, int) and 400 <= code < 600 else status
     if error.get("type") == "exceed_context_size_error":
@@ -148,10 +156,14 @@ def _classified(status: int, error: Mapping[str, Any]) -> EloquioError:
         return ContextExceeded(
             f"The request needs {needed} tokens; the context holds {held}.", evidence=words
         )
+    if "context size has been exceeded" in words.lower():
+        return ContextExceeded(
+            "The requests under way together need more than the context holds.", evidence=words
+        )
     if status == 503:
         return EngineUnavailable(
             "The engine isn't ready for requests yet.", evidence=words, retry_after_seconds=1
         )
-    if status < 500:
+    if status < 500 or _CALLERS_FAULT.match(words):
         return EngineRejectedRequest(f"The engine refused the request: {words}", evidence=words)
     return EngineFault(f"The engine failed at the request: {words}", evidence=words)

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -45,7 +46,12 @@ def _parent(home: Path, runtime_dir: Path | None) -> Path:
         return wanted
     if runtime_dir is not None and os.access(runtime_dir, os.W_OK):
         return runtime_dir / "eloquio"
-    # A folder of ours alone: anybody could have made one with a name that can be guessed.
+    shared = Path(tempfile.gettempdir()) / f"eloquio-{os.getuid()}"
+    shared.mkdir(mode=0o700, exist_ok=True)
+    status = shared.lstat()
+    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid():
+        return shared
+    # Somebody else took the name, which can be guessed.
     return Path(tempfile.mkdtemp(prefix="eloquio-"))
 
 

@@ -1,6 +1,7 @@
 """From what a person asks for to what an engine is to run."""
 
 import asyncio
+import re
 from pathlib import Path
 
 from eloquio.engines.devices import main_memory
@@ -8,13 +9,14 @@ from eloquio.engines.inventory import Inventory
 from eloquio.engines.kinds import llama_server
 from eloquio.engines.pool import Pool
 from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan
-from eloquio.errors import ModelDoesNotFit, ModelFileMissing, NotImplementedHere
+from eloquio.errors import InvalidRequest, ModelDoesNotFit, ModelFileMissing, NotImplementedHere
 from eloquio.models import fit, references, sampling
 from eloquio.models.catalog import Catalog, ModelEntry
 from eloquio.models.schema import LoadRequest
 
 DEFAULT_CONTEXT = 4096
-SMALLEST_CONTEXT = 512
+SMALLEST_CONTEXT = 256
+_RPC_SERVER = re.compile(r"[A-Za-z0-9.\-]+:[0-9]{1,5}|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}")
 # What llama-server takes when it isn't told.
 DEFAULT_SLOTS = 4
 # Left to the system and to what else runs, so that a load doesn't push the desktop into swap.
@@ -121,6 +123,17 @@ def _refuse_what_is_not_there(request: LoadRequest) -> None:
             next_step="Leave engine out, and name a GGUF model.",
         )
     llama_server.refuse_untunable(request.extra_args or ())
+    for server in request.rpc_servers or ():
+        if not _RPC_SERVER.fullmatch(server):
+            raise InvalidRequest(
+                f"{server!r} is no RPC server.", param="rpc_servers", next_step="Give host:port."
+            )
+    if 0 < request.max_seq_length < SMALLEST_CONTEXT:
+        raise InvalidRequest(
+            f"A context of {request.max_seq_length} tokens is too short for any answer.",
+            param="max_seq_length",
+            next_step=f"Give at least {SMALLEST_CONTEXT}, or 0 for the model's own.",
+        )
     if request.ttl_s is not None or request.pin:
         raise NotImplementedHere(
             "Idle time-outs and pinning aren't there yet.",

@@ -11,6 +11,10 @@ from eloquio.errors import InvalidRequest
 from eloquio.store.preferences import Preferences
 
 
+# What may stand in a command line. The bound also has half a surrogate pair refused.
+_Argument = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]
+
+
 class _Shape(BaseModel):
     # `model_path` and its like are the contract's names, not pydantic's.
     model_config = ConfigDict(protected_namespaces=())
@@ -34,10 +38,10 @@ class LoadRequest(ModelReference):
     gpu_layers: Annotated[int, Field(ge=0, le=10_000)] | None = None
     n_cpu_moe: Annotated[int, Field(ge=0, le=10_000)] | None = None
     tensor_split: list[Annotated[float, Field(ge=0)]] | None = None
-    draft_model: str | None = None
-    lora_adapters: list[str] | None = None
-    rpc_servers: list[str] | None = None
-    extra_args: list[str] | None = None
+    draft_model: _Argument | None = None
+    lora_adapters: list[_Argument] | None = None
+    rpc_servers: list[_Argument] | None = None
+    extra_args: list[_Argument] | None = None
     engine: Literal["auto", "llama_server", "transformers", "unsloth", "remote"] = "auto"
     keep_others: bool = False
     force: bool = False

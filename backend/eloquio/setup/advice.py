@@ -39,8 +39,8 @@ _CAUSES = (
     ),
     (
         r"CUDA::\w+|no GPU was detected|Could not find nvcc|No CUDA toolset",
-        "The whole CUDA toolkit is needed, with cuBLAS, and the driver of a GPU; for a GPU that isn't "
-        "here name its kind, as in CMAKE_ARGS=-DCMAKE_CUDA_ARCHITECTURES=90.",
+        "The whole CUDA toolkit is needed, with cuBLAS, and the driver of a GPU; for a GPU that "
+        "isn't here name its kind, as in CMAKE_ARGS=-DCMAKE_CUDA_ARCHITECTURES=90.",
     ),
     (
         r"No CMAKE_C(XX)?_COMPILER|(gcc|cc|g\+\+|c\+\+): (not found|No such file)"

@@ -68,6 +68,7 @@ class Checks:
         self._tools = tools
         self._scripts = checkout.venv / "bin"
         self._bin = checkout.node_modules / ".bin"
+        self._cache = checkout.node_modules / ".cache"
         self._environment = node.environment()
 
     def steps(self) -> list[Step]:
@@ -75,8 +76,8 @@ class Checks:
         return [
             self._check("mypy", [self._scripts / "mypy"]),
             self._check("biome", [self._bin / "biome", "check", "."], next_step=FIXABLE),
-            self._check("tsc", [self._bin / "tsc", "-p", self._frontend]),
-            self._check("tsc of the end-to-end tests", [self._bin / "tsc", "-p", END_TO_END]),
+            self._check("tsc", self._tsc(self._frontend)),
+            self._check("tsc of the end-to-end tests", self._tsc(self._root / END_TO_END)),
             Step("API document and types", _never, self._api_is_fresh, shown_lines=SHOWN_LINES),
             self._check("lint-imports", [self._scripts / "lint-imports"]),
             self._check(
@@ -128,6 +129,11 @@ class Checks:
                 raise SetupFailed(str(error), next_step=next_step, output=error.output) from error
 
         return Step(name, _never, run, shown_lines=SHOWN_LINES)
+
+    def _tsc(self, project: Path) -> Command:
+        # What it knows from the last time makes it several times faster.
+        known = self._cache / f"tsc-{project.name}.json"
+        return [self._bin / "tsc", "-p", project, "--incremental", "--tsBuildInfoFile", known]
 
     def _run(self, command: Command, progress: Progress, cwd: Path | None = None) -> str:
         return self._tools.run(

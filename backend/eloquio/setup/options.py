@@ -40,9 +40,11 @@ class StartOptions:
     def address(self, environment: Mapping[str, str] = os.environ) -> tuple[str, int]:
         """Where the server will listen, to be asked from this machine."""
         host = self.host or environment.get("ELOQUIO_HOST") or DEFAULT_HOST
-        port = self.port if self.port is not None else environment.get("ELOQUIO_PORT")
+        named = environment.get("ELOQUIO_PORT", "")
+        # One that is no number is the server's to refuse.
+        default = int(named) if named.isdecimal() else DEFAULT_PORT
         local = {"0.0.0.0": DEFAULT_HOST, "::": "::1", "": DEFAULT_HOST}
-        return local.get(host, host), int(port) if port is not None else DEFAULT_PORT
+        return local.get(host, host), default if self.port is None else self.port
 
 
 def parse_start_options(

@@ -73,4 +73,5 @@ def test_a_database_that_is_none_is_told(settings):
     (settings.home / "eloquio.db").write_text("this is a text, and a rather long one" * 100)
     check, folders = asyncio.run(recall(settings))
     assert check.verdict == "fail"
+    assert "eloquio.db" in check.next_step
     assert folders == ()

@@ -259,7 +259,9 @@ def test_the_finest_projector_of_the_folder_comes_along_and_isnt_listed(
     write_projector(folder / "org/repo/mmproj-model-Q8_0.gguf")
     finest = write_projector(folder / "org/repo/mmproj-model-f16.gguf")
 
-    assert [entry.projector for entry in catalog.scan()] == [finest, finest]
+    entries = catalog.scan()
+    assert [entry.projector for entry in entries] == [finest, finest]
+    assert {entry.projector_bytes for entry in entries} == {finest.stat().st_size}
 
 
 def test_each_model_gets_the_projector_named_like_it(catalog: Catalog, folder: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eloquio.errors import ModelKindUnsupported
+from eloquio.errors import ModelFileInvalid, ModelKindUnsupported
 from eloquio.models.gguf import read_header
 from eloquio.models.identify import identify, is_projector
 from fixtures.gguf_files import (
@@ -104,6 +104,13 @@ def test_a_file_without_an_architecture_is_refused(tmp_path: Path) -> None:
     path = write_file(tmp_path / "m.gguf", architecture="", metadata={"x": 1}, tensors=1)
 
     with pytest.raises(ModelKindUnsupported, match="what architecture"):
+        identify(read_header(path), path.name)
+
+
+def test_more_layers_than_any_model_has_are_refused(tmp_path: Path) -> None:
+    path = write_model(tmp_path / "m.gguf", block_count=1001)
+
+    with pytest.raises(ModelFileInvalid, match="1001 layers"):
         identify(read_header(path), path.name)
 
 

@@ -36,6 +36,7 @@ def test_folders_are_made_absolute(tmp_path, monkeypatch):
         ([], {"ELOQUIO_PORT": "8", "ELOQUIO_HOST": "10.0.0.1"}, ("10.0.0.1", 8)),
         (["--host", "0.0.0.0", "--port", "0"], {}, ("127.0.0.1", 0)),
         (["--host", "::"], {}, ("::1", 8642)),
+        ([], {"ELOQUIO_PORT": "nonsense"}, ("127.0.0.1", 8642)),
     ],
 )
 def test_the_address_is_one_that_can_be_asked_from_here(flags, environment, address):

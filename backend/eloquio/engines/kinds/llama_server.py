@@ -13,12 +13,16 @@ from typing import Any, Literal
 
 from eloquio.engines.address import Address
 from eloquio.engines.devices import processor_features
-from eloquio.engines.exits import start_failure
+from eloquio.engines.exits import last_lines, start_failure
+from eloquio.engines.launch import CANNOT_RUN
+from eloquio.engines.log import LogRing
+from eloquio.engines.process import EngineProcess
 from eloquio.engines.spec import EngineSpec, batch_tokens
 from eloquio.errors import EngineFlagUnknown, EngineMissing, InvalidRequest
 from eloquio.settings import Settings
 
 _HELP_TIMEOUT_SECONDS = 20.0
+_HELP_LINES = 5000
 _PING_SECONDS = 10
 # Where set-up installs the one it builds, below the environment's prefix.
 _BUILT_HERE = "llama.cpp/bin/llama-server"
@@ -112,7 +116,8 @@ def _portable_library(settings: Settings, features: frozenset[str]) -> tuple[Pat
         return ()
     # Alone in its folder: the package's other libraries must not stand in for the wheel's.
     folder = settings.home / "engines" / "portable-cpu"
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    folder.mkdir(exist_ok=True, mode=0o700)
     link = folder / library.name
     if not link.is_symlink() or link.readlink() != library:
         replacement = folder / f".{library.name}.{os.getpid()}"
@@ -151,30 +156,24 @@ class FlagReader:
 
 async def run(binary: Binary, *arguments: str) -> str:
     """What the binary prints when it is run with `arguments` to its end."""
+    log = LogRing(capacity=_HELP_LINES)
+    command = [str(binary.path), *arguments]
     try:
-        process = await asyncio.create_subprocess_exec(
-            str(binary.path),
-            *arguments,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            env=environment(binary, os.environ),
-        )
+        process = await EngineProcess.start(command, environment(binary, os.environ), log)
     except OSError as failure:
         raise EngineMissing(f"llama-server can't be run: {failure.strerror}.") from failure
     try:
         async with asyncio.timeout(_HELP_TIMEOUT_SECONDS):
-            output, _ = await process.communicate()
+            status = await process.wait()
     except TimeoutError:
         raise EngineMissing(f"llama-server didn't answer {arguments[0]} in time.") from None
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    text = output.decode(errors="replace")
-    if process.returncode:
-        raise start_failure(process.returncode, text.splitlines())
-    return text
+        await process.stop(grace_seconds=0)
+    if status == CANNOT_RUN:
+        raise EngineMissing("llama-server can't be run.", evidence=last_lines(log.lines))
+    if status:
+        raise start_failure(status, log.lines)
+    return "\n".join(log.lines)
 
 
 def _flags_in(help_text: str) -> frozenset[str]:
@@ -276,6 +275,8 @@ def _asked(spec: EngineSpec, files: Path) -> list[tuple[str, ...]]:
 def refuse_untunable(arguments: Sequence[str]) -> None:
     """InvalidRequest for an extra argument that doesn't only tune the engine."""
     for argument in arguments:
+        if not argument.isprintable():
+            raise InvalidRequest("extra_args may hold printable text only.", param="extra_args")
         # llama-server takes --top_k for --top-k.
         name = argument.partition("=")[0].replace("_", "-")
         is_flag = name.startswith("-") and not re.match(r"-[\d.]", name)

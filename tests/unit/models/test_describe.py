@@ -1,0 +1,73 @@
+"""What is told of a load, and of the models on disk, while engines come and go."""
+
+import asyncio
+
+import pytest
+
+from eloquio.engines.inventory import Inventory
+from eloquio.engines.pool import Pool
+from eloquio.models import describe
+from eloquio.models.loading import Planner
+from eloquio.models.schema import LoadRequest
+from fakes import llama_server as stand_in
+from fixtures.gguf_files import write_model
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def settings(settings, tmp_path):
+    program = stand_in.write(tmp_path / "llama-server")
+    return settings.model_copy(update={"llama_server_path": program})
+
+
+@pytest.fixture
+def planner(catalog, settings, folder):
+    write_model(folder / "one.gguf")
+    write_model(folder / "other.gguf")
+    return Planner(catalog, Inventory(settings))
+
+
+@pytest.fixture
+async def pool(settings, planner):
+    pool = Pool(settings, planner)
+    yield pool
+    await pool.close()
+
+
+async def test_a_reload_that_waits_is_not_called_ready_for_the_engine_before_it(pool, planner):
+    await pool.load(await planner.plan(LoadRequest(model_path="one")))
+    assert describe.load_progress(pool).phase == "ready"
+    changed = await planner.plan(LoadRequest(model_path="one", max_seq_length=1024))
+
+    reload = asyncio.create_task(pool.load(changed))
+    phases = []
+    async for progress in pool.changed.watch(lambda: describe.load_progress(pool)):
+        phases.append(progress.phase)
+        if reload.done():
+            break
+        await asyncio.sleep(0)
+
+    assert "starting" in phases
+    assert phases.index("ready", phases.index("starting")) == len(phases) - phases[::-1].index(
+        "starting"
+    )
+
+
+async def test_each_card_says_what_became_of_its_model(pool, planner, catalog):
+    def statuses():
+        cards = describe.model_cards(catalog.scan(), describe.in_memory(pool))
+        return {card.id: card.status for card in cards}
+
+    assert statuses() == {"one": "on_disk", "other": "on_disk"}
+    loading = asyncio.create_task(pool.load(await planner.plan(LoadRequest(model_path="other"))))
+    await asyncio.sleep(0)
+    assert statuses() == {"other": "loading", "one": "on_disk"}
+    await loading
+    assert list(statuses().items()) == [("other", "loaded"), ("one", "on_disk")]
+
+
+async def test_a_listener_hears_of_no_change_too(pool):
+    heard = pool.changed.watch(lambda: describe.load_progress(pool), 0.01)
+
+    assert [await anext(heard), await anext(heard)] == [describe.load_progress(pool)] * 2
