@@ -4,7 +4,7 @@ import errno
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 import uvicorn
@@ -56,8 +56,8 @@ def serve(settings: Settings, *, open_browser: bool) -> int:
         server = _Server(
             config,
             on_listening=announce,
-            # Who follows the engines' progress would follow it until cut off.
-            on_ending=lambda: app.state.pool.changed.close(),
+            # Before the open replies are cut: each then ends with the error that says why.
+            on_ending=lambda: app.state.pool.close(),
             on_ended=logs.close,
         )
         server.run(sockets=[listener])
@@ -77,7 +77,7 @@ class _Server(uvicorn.Server):
         config: uvicorn.Config,
         *,
         on_listening: Callable[[], None],
-        on_ending: Callable[[], None],
+        on_ending: Callable[[], Awaitable[None]],
         on_ended: Callable[[], None],
     ) -> None:
         super().__init__(config)
@@ -91,7 +91,7 @@ class _Server(uvicorn.Server):
             self._on_listening()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._on_ending()
+        await self._on_ending()
         await super().shutdown(sockets)
         # Here and not after `run`: it raises the signal anew, which may be the end of us.
         self._on_ended()

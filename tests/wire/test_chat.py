@@ -239,10 +239,13 @@ def test_an_interrupt_ends_everything_in_time_even_in_an_answer(server):
     engine = psutil.Process(engine_of(server)["pid"])
     body = {"model": "tiny", "messages": QUESTION, "stream": True, "max_tokens": 8000}
     with httpx.stream("POST", f"{server.url}/v1/chat/completions", json=body) as reply:
-        next(reply.iter_raw())
+        chunks = reply.iter_raw()
+        next(chunks)
         started = time.monotonic()
         server.process.send_signal(signal.SIGINT)
+        end = b"".join(chunks).rpartition(b"data: ")[2]
         server.process.wait(timeout=10)
         assert time.monotonic() - started < 5
+    assert json.loads(end)["error"]["code"] == "shutting_down"
     assert not engine.is_running()
     assert not (server.home / "run").exists()

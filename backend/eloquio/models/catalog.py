@@ -110,7 +110,7 @@ class Catalog:
         entries = self.scan()
         entry = references.by_id(entries, model_path, variant)
         if entry is None:
-            path = references.allowed_path(model_path, self.allowed_folders())
+            path = references.allowed_path(model_path, self.allowed_folders(), "model_path")
             if path is None:
                 raise references.not_here(entries, model_path, variant)
             entry = references.at_path(entries, path, variant) or self._unlisted(path, entries)

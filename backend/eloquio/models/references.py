@@ -59,31 +59,31 @@ def by_id(
     return _of_variant(same_repository, name, quant or variant) if same_repository else None
 
 
-def allowed_path(model_path: str, allowed: AllowedFolders) -> Path | None:
+def allowed_path(model_path: str, allowed: AllowedFolders, param: str | None = None) -> Path | None:
     """The path it names, or None when it has the form of a name and no such file is there.
 
     A path outside is refused before anything at it is looked at, so that the answer doesn't tell
-    whether it exists.
+    whether it exists. `param` is the field that names it.
     """
     if _OTHER_SYSTEMS_PATH.match(model_path) and not _is_local_absolute(model_path):
-        raise _outside()
+        raise _outside(param)
     path = Path(os.path.expanduser(model_path))  # noqa: PTH111 - Path's own raises on odd users
     if path.is_absolute():
         if not allowed.contain(path):
-            raise _outside()
+            raise _outside(param)
         if not _exists(path):
             raise ModelFileMissing(
                 f"There is nothing called {shown_name(path.name)} in that folder.",
-                param="model_path",
+                param=param,
             )
         return path
     inside = [folder / path for folder in allowed.folders if allowed.contain(folder / path)]
     if not inside:
-        raise _outside()
+        raise _outside(param)
     there = next((candidate for candidate in inside if _exists(candidate)), None)
     if there is None and (path.suffix.lower() == ".gguf" or ".." in path.parts):
         raise ModelFileMissing(
-            f"There is no file {shown_name(path.name)} in the model folders.", param="model_path"
+            f"There is no file {shown_name(path.name)} in the model folders.", param=param
         )
     return there
 
@@ -169,9 +169,9 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _outside() -> PathNotAllowed:
+def _outside(param: str | None) -> PathNotAllowed:
     return PathNotAllowed(
-        "That path lies outside the folders models may be loaded from.", param="model_path"
+        "That path lies outside the folders models may be loaded from.", param=param
     )
 
 

@@ -815,11 +815,6 @@ export interface components {
              */
             loaded_bytes: number;
             /**
-             * Message
-             * @default
-             */
-            message: string;
-            /**
              * Phase
              * @default starting
              * @enum {string}

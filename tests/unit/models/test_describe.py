@@ -41,17 +41,12 @@ async def test_a_reload_that_waits_is_not_called_ready_for_the_engine_before_it(
     changed = await planner.plan(LoadRequest(model_path="one", max_seq_length=1024))
 
     reload = asyncio.create_task(pool.load(changed))
-    phases = []
-    async for progress in pool.changed.watch(lambda: describe.load_progress(pool)):
-        phases.append(progress.phase)
-        if reload.done():
-            break
-        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    waiting = describe.load_progress(pool)
+    await reload
 
-    assert "starting" in phases
-    assert phases.index("ready", phases.index("starting")) == len(phases) - phases[::-1].index(
-        "starting"
-    )
+    assert (waiting.model, waiting.phase) == ("one", "starting")
+    assert describe.load_progress(pool).phase == "ready"
 
 
 async def test_each_card_says_what_became_of_its_model(pool, planner, catalog):
