@@ -111,7 +111,10 @@ async def _open(app: FastAPI, settings: Settings, stack: AsyncExitStack) -> None
 async def _load_first(pool: Pool, planner: Planner, last: dict[str, Any] | None) -> None:
     """The last model again, or the built-in one: the page is ready to chat when it opens."""
     try:
-        await pool.load(await _plan_first(pool, planner, last))
+        spec = await _plan_first(pool, planner, last)
+        # Who asked for a model meanwhile gets that one, and keeps it.
+        if pool.latest is None and not pool.queued:
+            await pool.load(spec)
     except EloquioError as error:
         logger.warning("first_load_failed", error=error.message, evidence=error.evidence)
     except Exception:

@@ -247,5 +247,6 @@ def test_an_interrupt_ends_everything_in_time_even_in_an_answer(server):
         server.process.wait(timeout=10)
         assert time.monotonic() - started < 5
     assert json.loads(end)["error"]["code"] == "shutting_down"
+    assert "Traceback" not in (server.home / "stderr.txt").read_text()
     assert not engine.is_running()
     assert not (server.home / "run").exists()

@@ -204,7 +204,7 @@ def test_a_load_that_cannot_be_remembered_is_still_a_load(home):
             database.execute("DROP TABLE preferences")
         reply = httpx.post(f"{server.url}/load", json={"model_path": BUILTIN}, timeout=60)
         assert reply.json()["status"] == "loaded"
-        assert "load_not_remembered" in (home / "stderr.txt").read_text()
+    assert "load_not_remembered" in (home / "stderr.txt").read_text()
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,15 @@ def test_the_built_in_model_comes_where_the_last_one_cannot(home, last_load):
     asyncio.run(remember(home, last_load))
     with serving(home) as server:
         until_loaded(server, BUILTIN)
-        assert "last_model_cannot_be_loaded" in (home / "stderr.txt").read_text()
+    assert "last_model_cannot_be_loaded" in (home / "stderr.txt").read_text()
+
+
+def test_a_model_asked_for_at_once_is_not_replaced_by_the_first_load(server):
+    """Whichever comes first: the load of the start, or the person's."""
+    assert httpx.post(f"{server.url}/load", json={"model_path": "tiny"}, timeout=60).is_success
+    assert httpx.get(f"{server.url}/ready").is_success
+    status = httpx.get(f"{server.url}/status").json()
+    assert (status["loaded"], status["loading"]) == (["tiny"], [])
 
 
 async def remember(home, load):

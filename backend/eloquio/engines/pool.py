@@ -72,7 +72,7 @@ class Pool:
         self._placement = asyncio.Lock()
         self._numbers = count()
         self._latest: Engine | None = None
-        self._is_closing = False
+        self._closing: asyncio.Task[None] | None = None
 
     # What runs -------------------------------------------------------------------------------
 
@@ -157,8 +157,14 @@ class Pool:
             self._claims[name] -= 1
 
     async def close(self) -> None:
-        """Ends every load and engine; final, and may be asked for again."""
-        self._is_closing = True
+        """Ends every load and engine; final. Who asks again waits for the same end."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    # Inside ----------------------------------------------------------------------------------
+
+    async def _close(self) -> None:
         self.changed.close()
         loads = [load.task for load in self._loads.values()]
         for load in loads:
@@ -167,8 +173,6 @@ class Pool:
         await asyncio.gather(*loads, *self._removals.values(), return_exceptions=True)
         self._engines.clear()
         await asyncio.to_thread(self._run_folder.remove)
-
-    # Inside ----------------------------------------------------------------------------------
 
     async def _name_of(self, model: str | None) -> str:
         self._refuse_when_closing()
@@ -253,5 +257,5 @@ class Pool:
         return names[-1] if names else None
 
     def _refuse_when_closing(self) -> None:
-        if self._is_closing:
+        if self._closing is not None:
             raise ShuttingDown("Eloquio is shutting down.")

@@ -10,7 +10,6 @@ from eloquio.engines.state import EngineState
 from eloquio.errors import InvalidRequest
 from eloquio.store.preferences import Preferences
 
-
 # What may stand in a command line. The bound also has half a surrogate pair refused.
 _Argument = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]
 

@@ -95,9 +95,15 @@ class LlamaBuild:
 
     def _options(self) -> list[str]:
         cuda = ["-DGGML_CUDA=ON"] if self._build is Build.CUDA else []
-        # The source comes without its history, from which the build would take its number.
+        # The source comes without its history; asked for it, git would tell this checkout's.
         number = f"-DLLAMA_BUILD_NUMBER={SOURCE.version.partition('.')[0]}"
-        return [*OPTIONS, number, *cuda, *shlex.split(self._environment.get("CMAKE_ARGS", ""))]
+        return [
+            *OPTIONS,
+            number,
+            "-DLLAMA_BUILD_COMMIT=unknown",
+            *cuda,
+            *shlex.split(self._environment.get("CMAKE_ARGS", "")),
+        ]
 
     def _inputs(self) -> str:
         return " ".join([SOURCE.sha256, *self._options()])
