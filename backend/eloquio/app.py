@@ -23,7 +23,7 @@ from eloquio.engines.inventory import Inventory
 from eloquio.engines.pool import Pool
 from eloquio.engines.spec import EngineSpec
 from eloquio.errors import EloquioError, InvalidRequest, MethodNotAllowed, NotFound
-from eloquio.guard import Guard, HostPolicy
+from eloquio.guard import LARGEST_BODY_BYTES, Guard, HostPolicy
 from eloquio.models import routes as models
 from eloquio.models.catalog import Catalog
 from eloquio.models.loading import Planner
@@ -46,7 +46,11 @@ def create_app(settings: Settings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            await _open(app, settings, stack)
+            try:
+                await _open(app, settings, stack)
+            except EloquioError as error:
+                app.state.startup_error = error
+                raise
             yield
 
     app = FastAPI(
@@ -55,6 +59,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
+        max_body_size=LARGEST_BODY_BYTES,
         middleware=[Middleware(Guard, hosts=HostPolicy.for_settings(settings), door=door)],
         exception_handlers={
             EloquioError: _render,

@@ -92,6 +92,13 @@ def serve(
     except CannotListen as reason:
         typer.echo(f"{reason.message} {reason.next_step}", err=True)
         raise typer.Exit(1) from None
+    except OSError as failure:
+        typer.echo(
+            f"Eloquio's home {settings.home} can't be used: {failure.strerror}."
+            " Mend that, or choose another with --home.",
+            err=True,
+        )
+        raise typer.Exit(1) from None
     raise typer.Exit(status)
 
 

@@ -64,6 +64,13 @@ class InvalidRequest(EloquioError):
     code = "invalid_request"
 
 
+class BodyTooLarge(EloquioError):
+    status = 413
+    type = "invalid_request_error"
+    code = "body_too_large"
+    next_step = "Shorten the conversation, or send smaller pictures."
+
+
 class NotFound(EloquioError):
     status = 404
     type = "invalid_request_error"

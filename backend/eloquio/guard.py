@@ -18,7 +18,7 @@ import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, reset_contextvars
 
-from eloquio.errors import EloquioError, HostRefused, OriginRefused, Unexpected
+from eloquio.errors import BodyTooLarge, EloquioError, HostRefused, OriginRefused, Unexpected
 from eloquio.settings import Settings
 
 SIGN_IN_PATH = "/auth/session"
@@ -40,6 +40,9 @@ SECURITY_HEADERS: Mapping[bytes, bytes] = {
         b"screen-wake-lock=()"
     ),
 }
+
+# A long conversation is some megabytes; parsing a much larger body would hold up everybody.
+LARGEST_BODY_BYTES = 32_000_000
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(?::([0-9]{1,5}))?")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
@@ -151,6 +154,16 @@ def is_api_path(path: str) -> bool:
     return path.startswith(_API_FOLDERS) or path.rstrip("/") in _API_PATHS
 
 
+def refuse_large_body(asked: Asked) -> None:
+    """Raise BodyTooLarge by the length that is told; one that isn't told is counted by the app."""
+    length = asked.header(b"content-length") or ""
+    if length.isdigit() and int(length) > LARGEST_BODY_BYTES:
+        raise BodyTooLarge(
+            f"The request has {int(length) / 1e6:.0f} MB;"
+            f" at most {LARGEST_BODY_BYTES / 1e6:.0f} are taken."
+        )
+
+
 class Guard:
     """ASGI middleware that stands outermost.
 
@@ -200,6 +213,7 @@ class Guard:
         if not self._hosts.allows(asked.header(b"host")):
             raise HostRefused("This server doesn't go by the name in the request's Host header.")
         refuse_other_sites(scope, asked)
+        refuse_large_body(asked)
         if self._door is None or _is_sign_in(scope):
             return
         client = scope.get("client")

@@ -66,7 +66,11 @@ def serve(settings: Settings, *, open_browser: bool) -> int:
     finally:
         listener.close()
         logs.close()
-    return 0 if server.started else 3
+    if server.started:
+        return 0
+    if (error := getattr(app.state, "startup_error", None)) is not None:
+        sys.stderr.write("\n".join(filter(None, [error.message, error.next_step])) + "\n")
+    return 3
 
 
 class _Server(uvicorn.Server):

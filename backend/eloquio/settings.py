@@ -25,7 +25,11 @@ class Settings(BaseSettings):
     """Every field is also a variable `ELOQUIO_…`; the command line's flags override it."""
 
     model_config = SettingsConfigDict(
-        env_prefix="ELOQUIO_", frozen=True, populate_by_name=True, extra="ignore"
+        env_prefix="ELOQUIO_",
+        frozen=True,
+        populate_by_name=True,
+        extra="ignore",
+        env_ignore_empty=True,
     )
 
     home: Path = Field(default_factory=_default_home)

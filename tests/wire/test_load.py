@@ -97,7 +97,7 @@ def test_an_adapter_outside_the_folders_is_not_taken_for_the_model(shelf_server)
     reply = httpx.post(f"{shelf_server.url}/load", json=body, timeout=60)
     error = reply.json()["error"]
     assert (reply.status_code, error["code"]) == (403, "path_not_allowed")
-    assert error["param"] != "model_path"
+    assert error["param"] == "lora_adapters"
 
 
 def test_a_load_tells_all_that_is_true_of_the_model(shelf_server):

@@ -10,7 +10,7 @@ from eloquio.engines.kinds import llama_server
 from eloquio.engines.pool import Pool
 from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan
 from eloquio.errors import InvalidRequest, ModelDoesNotFit, ModelFileMissing, NotImplementedHere
-from eloquio.models import fit, references, sampling
+from eloquio.models import advice, fit, references, sampling
 from eloquio.models.catalog import Catalog, ModelEntry
 from eloquio.models.schema import LoadRequest
 
@@ -74,14 +74,14 @@ class Planner:
             # Not on a GPU: there an engine that finds little room would take fewer layers.
             fits_beside=device == "cpu" and plan.total_bytes + RESERVE_BYTES <= free_bytes,
             quant=entry.quant,
-            warnings=tuple(warnings),
+            warnings=(*warnings, *advice.without_effect(request)),
         )
 
     def _options(self, request: LoadRequest) -> EngineOptions:
-        def files(names: list[str] | None) -> tuple[Path, ...]:
-            return tuple(self._allowed_file(name) for name in names or ())
+        def files(param: str, names: list[str | None]) -> tuple[Path, ...]:
+            return tuple(self._allowed_file(name, param) for name in names if name)
 
-        draft = files([request.draft_model] if request.draft_model else None)
+        draft = files("draft_model", [request.draft_model])
         return EngineOptions(
             context_length=request.max_seq_length or None,
             n_parallel=request.n_parallel,
@@ -91,16 +91,16 @@ class Planner:
             tensor_split=tuple(request.tensor_split or ()),
             chat_template=request.chat_template_override or None,
             draft_model=draft[0] if draft else None,
-            lora_adapters=files(request.lora_adapters),
+            lora_adapters=files("lora_adapters", [*(request.lora_adapters or ())]),
             rpc_servers=tuple(request.rpc_servers or ()),
             extra_args=tuple(request.extra_args or ()),
         )
 
-    def _allowed_file(self, name: str) -> Path:
+    def _allowed_file(self, name: str, param: str) -> Path:
         references.refuse_unprintable(name, None)
-        path = references.allowed_path(name, self._catalog.allowed_folders())
+        path = references.allowed_path(name, self._catalog.allowed_folders(), param)
         if path is None or not path.is_file():
-            raise ModelFileMissing("A file that the load names isn't there.")
+            raise ModelFileMissing("A file that the load names isn't there.", param=param)
         return path
 
     async def _device(self) -> str:
@@ -186,7 +186,7 @@ def estimate(
     return fit.plan(
         entry.header,
         entry.weights_bytes,
-        entry.projector.stat().st_size if entry.projector else 0,
+        entry.projector_bytes,
         context_length,
         options.n_parallel or DEFAULT_SLOTS,
         options.cache_type_kv,

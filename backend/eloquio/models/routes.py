@@ -11,7 +11,7 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
 from eloquio.engines.pool import Pool
-from eloquio.errors import ModelNotFound, PersonOnly
+from eloquio.errors import LoadCancelled, ModelNotFound, PersonOnly
 from eloquio.models import describe
 from eloquio.models.catalog import Catalog
 from eloquio.models.loading import Planner
@@ -91,7 +91,7 @@ async def load_model(
         logger.warning("load_not_remembered", model=spec.model, reason=str(error))
     loaded = describe.loaded_model(engine)
     if loaded is None:
-        raise engine.last_error or ModelNotFound("The model was unloaded as soon as it was ready.")
+        raise LoadCancelled("The model was unloaded as soon as it was ready.")
     return LoadReply(status="already_loaded" if was_loaded else "loaded", **loaded.model_dump())
 
 
