@@ -23,7 +23,7 @@ from eloquio.engines.inventory import Inventory
 from eloquio.engines.pool import Pool
 from eloquio.engines.spec import EngineSpec
 from eloquio.errors import EloquioError, InvalidRequest, MethodNotAllowed, NotFound
-from eloquio.guard import LARGEST_BODY_BYTES, Guard, HostPolicy
+from eloquio.guard import Guard, HostPolicy
 from eloquio.models import routes as models
 from eloquio.models.catalog import Catalog
 from eloquio.models.loading import Planner
@@ -59,7 +59,6 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        max_body_size=LARGEST_BODY_BYTES,
         middleware=[Middleware(Guard, hosts=HostPolicy.for_settings(settings), door=door)],
         exception_handlers={
             EloquioError: _render,
@@ -178,6 +177,9 @@ async def _render_validation(request: Request, error: Exception) -> Response:
 
 async def _render_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, EloquioError):
+        # Raised while the body was read, which FastAPI tells as a body that can't be parsed.
+        return await _render(request, error.__cause__)
     match error.status_code:
         case 404:
             return await _render(request, NotFound("There is nothing at this address."))

@@ -154,13 +154,29 @@ def is_api_path(path: str) -> bool:
     return path.startswith(_API_FOLDERS) or path.rstrip("/") in _API_PATHS
 
 
-def refuse_large_body(asked: Asked) -> None:
-    """Raise BodyTooLarge by the length that is told; one that isn't told is counted by the app."""
+def bounded(receive: Receive, asked: Asked) -> Receive:
+    """`receive`, raising BodyTooLarge where the body is larger than it says or than is taken."""
     length = asked.header(b"content-length") or ""
-    if length.isdigit() and int(length) > LARGEST_BODY_BYTES:
+    if length.isdigit():
+        _refuse_large(int(length))
+        return receive
+    received = 0
+
+    async def counted() -> Message:
+        nonlocal received
+        message = await receive()
+        received += len(message.get("body", b""))
+        _refuse_large(received)
+        return message
+
+    return counted
+
+
+def _refuse_large(size_bytes: int) -> None:
+    if size_bytes > LARGEST_BODY_BYTES:
         raise BodyTooLarge(
-            f"The request has {int(length) / 1e6:.0f} MB;"
-            f" at most {LARGEST_BODY_BYTES / 1e6:.0f} are taken."
+            f"The request has {size_bytes / 1e6:.0f} MB or more;"
+            f" at most {LARGEST_BODY_BYTES / 1e6:.0f} MB are taken."
         )
 
 
@@ -195,7 +211,7 @@ class Guard:
         bound = bind_contextvars(request_id=request_id)
         try:
             self._check(scope, asked)
-            await self._app(scope, receive, reply.send)
+            await self._app(scope, bounded(receive, asked), reply.send)
         except EloquioError as error:
             if reply.status:
                 raise
@@ -213,7 +229,6 @@ class Guard:
         if not self._hosts.allows(asked.header(b"host")):
             raise HostRefused("This server doesn't go by the name in the request's Host header.")
         refuse_other_sites(scope, asked)
-        refuse_large_body(asked)
         if self._door is None or _is_sign_in(scope):
             return
         client = scope.get("client")

@@ -34,10 +34,12 @@ def test_a_database_that_is_none_is_told_with_what_to_do(tmp_path):
     assert next_step
 
 
+@pytest.mark.parametrize("is_told", [True, False])
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/load"])
-def test_a_body_that_is_too_large_is_refused_before_it_is_read(server, path):
-    body = b'{"messages":"' + b"x" * (33 * 1024 * 1024) + b'"}'
+def test_a_body_that_is_too_large_is_refused_before_it_is_parsed(server, path, is_told):
+    body = b'{"messages":"' + b"x" * 33_000_000 + b'"}'
     headers = {"content-type": "application/json"}
-    reply = httpx.post(f"{server.url}{path}", content=body, headers=headers, timeout=60)
+    content = body if is_told else iter([body[:16_000_000], body[16_000_000:]])
+    reply = httpx.post(f"{server.url}{path}", content=content, headers=headers, timeout=60)
     assert reply.status_code == 413
     assert reply.json()["error"]["code"] == "body_too_large"
