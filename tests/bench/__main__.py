@@ -7,10 +7,13 @@ rounds; a ratio is taken within each round, so that a machine that slows down sl
 
 import argparse
 import asyncio
+import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +21,7 @@ import aiohttp
 import httpx2 as httpx
 import psutil
 
+from eloquio.server import listen
 from eloquio.setup.checkout import Checkout
 from fixtures.running import RunningServer, serving
 from fixtures.tiny_engine import write_tiny_model
@@ -31,16 +35,17 @@ MODEL = "tiny"
 
 @dataclass(frozen=True)
 class Way:
-    """One way to the engine: through Eloquio, or straight to its socket."""
+    """One way to the engine: straight to its socket, or through a process between."""
 
-    name: str
     session: aiohttp.ClientSession
+    between: psutil.Process | None = None
 
 
 @dataclass(frozen=True)
 class Throughput:
     chunks_per_second: float
-    backend_cpu_microseconds_per_chunk: float
+    cpu_microseconds_per_chunk: float
+    """Of the process between the client and the engine."""
 
 
 def main() -> None:
@@ -57,9 +62,9 @@ def main() -> None:
             _load(server, arguments.streams)
             rounds = asyncio.run(_measure(server, arguments.rounds, arguments.streams))
             loaded_bytes = psutil.Process(server.process.pid).memory_info().rss
-    print(f"{'start to /health':44} {start_seconds:8.2f} s")
-    print(f"{'backend, no model loaded':44} {unloaded_bytes / 1e6:8.0f} MB")
-    print(f"{'backend, after the streams':44} {loaded_bytes / 1e6:8.0f} MB")
+    print(_row("start to /health", start_seconds, "s", 2))
+    print(_row("backend, no model loaded", unloaded_bytes / 1e6, "MB", 0))
+    print(_row("backend, after the streams", loaded_bytes / 1e6, "MB", 0))
     for line in rounds:
         print(line)
 
@@ -88,37 +93,70 @@ async def _measure(server: RunningServer, rounds: int, streams: int) -> list[str
     connector = aiohttp.UnixConnector(str(socket), force_close=True)
     async with (
         aiohttp.ClientSession("http://engine", connector=connector) as direct_session,
-        aiohttp.ClientSession(server.url) as through_session,
+        _session(server.url) as through_session,
+        _bare_forwarder(socket) as bare,
     ):
-        direct, through = Way("direct", direct_session), Way("through", through_session)
-        backend = psutil.Process(server.process.pid)
-        for way in (direct, through):
-            await _throughput(way, backend, streams)
-        pairs = [
-            (
-                await _throughput(direct, backend, streams),
-                await _throughput(through, backend, streams),
-            )
-            for _ in range(rounds)
-        ]
-        alone = [
-            (await _throughput(direct, backend, 1), await _throughput(through, backend, 1))
-            for _ in range(rounds)
-        ]
+        direct = Way(direct_session)
+        through = Way(through_session, psutil.Process(server.process.pid))
+        ways = (direct, bare, through)
+        for way in ways:
+            await _throughput(way, streams)
+        together = [[await _throughput(way, streams) for way in ways] for _ in range(rounds)]
+        alone = [[await _throughput(way, 1) for way in ways] for _ in range(rounds)]
         firsts = [
             (await _first_token_seconds(direct), await _first_token_seconds(through))
             for _ in range(FIRST_TOKENS)
         ]
-    return [*_told(pairs, streams), *_told(alone, 1), *_told_firsts(firsts)]
+    return [*_told(together, streams), *_told(alone, 1), *_told_firsts(firsts)]
 
 
-async def _throughput(way: Way, backend: psutil.Process, streams: int) -> Throughput:
-    before, started = backend.cpu_times(), time.perf_counter()
+@asynccontextmanager
+async def _bare_forwarder(socket: Path) -> AsyncIterator[Way]:
+    """A uvicorn with nothing but the forwarding, as the yardstick of this machine."""
+    with closing(listen("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    command = [sys.executable, "-m", "uvicorn", "bench.bare:app", "--port", str(port)]
+    quiet = ["--log-level", "error", "--no-access-log"]
+    process = await asyncio.create_subprocess_exec(
+        *command, *quiet, env=os.environ | {"BARE_SOCKET": str(socket)}
+    )
+    try:
+        async with _session(f"http://127.0.0.1:{port}") as session:
+            way = Way(session, psutil.Process(process.pid))
+            async with asyncio.timeout(20):
+                while not await _answers(way):
+                    await asyncio.sleep(0.1)
+            yield way
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+def _session(url: str) -> aiohttp.ClientSession:
+    # A connection for each request, as straight to the engine, which closes its own.
+    return aiohttp.ClientSession(url, connector=aiohttp.TCPConnector(force_close=True, limit=0))
+
+
+async def _answers(way: Way) -> bool:
+    try:
+        return await _count_chunks(way, 1) > 0
+    except aiohttp.ClientConnectionError:
+        return False
+
+
+async def _throughput(way: Way, streams: int) -> Throughput:
+    before, started = _cpu_seconds(way), time.perf_counter()
     counts = await asyncio.gather(*(_count_chunks(way, TOKENS) for _ in range(streams)))
-    seconds, after = time.perf_counter() - started, backend.cpu_times()
-    cpu_seconds = after.user + after.system - before.user - before.system
+    seconds, cpu_seconds = time.perf_counter() - started, _cpu_seconds(way) - before
     chunks = sum(counts)
     return Throughput(chunks / seconds, cpu_seconds / chunks * 1e6)
+
+
+def _cpu_seconds(way: Way) -> float:
+    if way.between is None:
+        return 0.0
+    times = way.between.cpu_times()
+    return times.user + times.system
 
 
 async def _count_chunks(way: Way, tokens: int) -> int:
@@ -149,23 +187,31 @@ async def _stream(way: Way, tokens: int) -> AsyncIterator[bytes]:
             yield chunk
 
 
-def _told(pairs: list[tuple[Throughput, Throughput]], streams: int) -> Iterator[str]:
-    direct = statistics.median(pair[0].chunks_per_second for pair in pairs)
-    through = statistics.median(pair[1].chunks_per_second for pair in pairs)
-    ratio = statistics.median(b.chunks_per_second / a.chunks_per_second for a, b in pairs)
-    cost = statistics.median(pair[1].backend_cpu_microseconds_per_chunk for pair in pairs)
+def _told(rounds: list[list[Throughput]], streams: int) -> Iterator[str]:
+    direct, bare, through = zip(*rounds, strict=True)
     name = f"{streams} streams" if streams > 1 else "1 stream"
-    yield f"{name + ', direct':44} {direct:8.0f} chunks/s"
-    yield f"{name + ', through Eloquio':44} {through:8.0f} chunks/s"
-    yield f"{name + ', through / direct':44} {ratio:8.3f}"
-    yield f"{name + ', CPU of the backend per chunk':44} {cost:8.1f} µs"
+    for way, figures in (("direct", direct), ("bare forwarder", bare), ("Eloquio", through)):
+        speed = statistics.median(figure.chunks_per_second for figure in figures)
+        yield _row(f"{name}, {way}", speed, "chunks/s", 0)
+    for way, figures in (("bare forwarder", bare), ("Eloquio", through)):
+        ratio = statistics.median(
+            ours.chunks_per_second / alone.chunks_per_second
+            for ours, alone in zip(figures, direct, strict=True)
+        )
+        yield _row(f"{name}, {way} / direct", ratio, "", 3)
+    for way, figures in (("bare forwarder", bare), ("Eloquio", through)):
+        cost = statistics.median(figure.cpu_microseconds_per_chunk for figure in figures)
+        yield _row(f"{name}, CPU per chunk, {way}", cost, "µs", 1)
+
+
+def _row(name: str, value: float, unit: str, digits: int) -> str:
+    return f"{name:44} {value:8.{digits}f} {unit}"
 
 
 def _told_firsts(firsts: list[tuple[float, float]]) -> Iterator[str]:
-    direct = statistics.median(pair[0] for pair in firsts) * 1e3
+    yield _row("first token, direct", statistics.median(a for a, _ in firsts) * 1e3, "ms", 2)
     added = statistics.median(b - a for a, b in firsts) * 1e3
-    yield f"{'first token, direct':44} {direct:8.2f} ms"
-    yield f"{'first token, added by Eloquio':44} {added:8.2f} ms"
+    yield _row("first token, added by Eloquio", added, "ms", 2)
 
 
 if __name__ == "__main__":
