@@ -5,13 +5,17 @@ from pathlib import Path
 from typing import Any
 
 import aiosqlite
-from pydantic import BaseModel, ConfigDict
+import structlog
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 _READ = "SELECT value FROM preferences WHERE name = 'preferences'"
 _WRITE = """
     INSERT INTO preferences (name, value) VALUES ('preferences', ?)
     ON CONFLICT (name) DO UPDATE SET value = excluded.value
 """
+
+
+logger = structlog.get_logger(__name__)
 
 
 class Preferences(BaseModel):
@@ -37,7 +41,7 @@ class PreferenceStore:
     async def open(cls, database: aiosqlite.Connection) -> "PreferenceStore":
         async with database.execute(_READ) as cursor:
             row = await cursor.fetchone()
-        return cls(database, Preferences.model_validate_json(row[0]) if row else Preferences())
+        return cls(database, _readable(row[0]) if row else Preferences())
 
     @property
     def current(self) -> Preferences:
@@ -55,3 +59,13 @@ class PreferenceStore:
             await self._database.execute(_WRITE, (changed.model_dump_json(),))
             self._current = changed
             return changed
+
+
+def _readable(stored: str) -> Preferences:
+    """What another version of Eloquio kept may mean nothing to this one: that is no reason not to
+    start."""
+    try:
+        return Preferences.model_validate_json(stored)
+    except ValidationError as error:
+        logger.warning("preferences_unreadable", errors=error.error_count())
+        return Preferences()

@@ -61,3 +61,12 @@ async def test_a_change_that_cannot_be_written_is_not_taken_for_made(database):
         await store.choose((), load_on_start=False)
 
     assert store.current == Preferences()
+
+
+async def test_what_another_version_kept_does_not_stop_the_start(database):
+    odd = """INSERT INTO preferences (name, value) VALUES ('preferences', '{"model_dirs": 3}')"""
+    await database.execute(odd)
+    store = await PreferenceStore.open(database)
+    assert store.current == Preferences()
+    await store.remember_load({"model_path": "a"})
+    assert (await PreferenceStore.open(database)).current.last_load == {"model_path": "a"}
