@@ -74,6 +74,7 @@ def test_the_official_client_streams_the_same_answer(client):
 
 def test_the_bytes_of_a_stream_end_with_done_and_carry_its_headers(server):
     body = {"model": BUILTIN, "messages": QUESTION, "stream": True, "max_tokens": 5}
+    body |= {"temperature": 0}
     with httpx.stream("POST", f"{server.url}/v1/chat/completions", json=body, timeout=60) as reply:
         text = reply.read().decode()
     assert reply.headers["content-type"].startswith("text/event-stream")
