@@ -43,6 +43,7 @@ test("an answer streams in, with its figures and the model's name under it", asy
 
 test("a long answer is shown while it is written, and grows", async ({ page }) => {
   await openChat(page);
+  await setSampling(page, "Temperature", "0");
   await ask(page, "Write a very long story about a lighthouse and its keeper.");
   const reply = replies(page).last();
   await expect(reply).toContainText(/\w+ \w+/);
@@ -58,6 +59,7 @@ test("stopping in the middle keeps the text and frees the engine within a second
   request,
 }) => {
   await openChat(page);
+  await setSampling(page, "Temperature", "0");
   await ask(page, "Write a very long story about a dragon. Tell every detail.");
   await expect(replies(page).last()).toContainText(/\w+ \w+ \w+/);
   expect(await busyEngines(request)).toBe(1);
@@ -71,6 +73,7 @@ test("stopping in the middle keeps the text and frees the engine within a second
 
 test("a stopped answer goes on where it ended", async ({ page }) => {
   await openChat(page);
+  await setSampling(page, "Temperature", "0");
   await setSampling(page, "Max tokens", "12");
   await ask(page, "Tell a story about a small boat.");
   await replyEnded(page);
