@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from eloquio.engines.devices import main_memory
-from eloquio.engines.inventory import Inventory
+from eloquio.engines.inventory import Build, Inventory
 from eloquio.engines.kinds import llama_server
 from eloquio.engines.pool import Pool
 from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan
@@ -45,7 +45,9 @@ class Planner:
             self._catalog.resolve, request.model_path, request.gguf_variant
         )
         options = await asyncio.to_thread(self._options, request)
-        free_bytes = await self._free_bytes()
+        build = await self._inventory.build()
+        device = build.devices[0].name if build.devices else "cpu"
+        free_bytes = await _free_bytes(build)
         given_back_bytes = 0
         if pool is not None and not request.keep_others:
             given_back_bytes = sum(
@@ -53,7 +55,6 @@ class Planner:
                 for engine in pool.engines
                 if engine.spec.task == entry.task
             )
-        device = await self._device()
         # In a thread: a header can have thousands of layers.
         context, plan, warnings = await asyncio.to_thread(
             _placed, entry, options, free_bytes + given_back_bytes, device
@@ -78,10 +79,7 @@ class Planner:
         )
 
     def _options(self, request: LoadRequest) -> EngineOptions:
-        def files(param: str, names: list[str | None]) -> tuple[Path, ...]:
-            return tuple(self._allowed_file(name, param) for name in names if name)
-
-        draft = files("draft_model", [request.draft_model])
+        draft, adapters = request.draft_model, request.lora_adapters or ()
         return EngineOptions(
             context_length=request.max_seq_length or None,
             n_parallel=request.n_parallel,
@@ -90,8 +88,10 @@ class Planner:
             n_cpu_moe=request.n_cpu_moe,
             tensor_split=tuple(request.tensor_split or ()),
             chat_template=request.chat_template_override or None,
-            draft_model=draft[0] if draft else None,
-            lora_adapters=files("lora_adapters", [*(request.lora_adapters or ())]),
+            draft_model=self._allowed_file(draft, "draft_model") if draft else None,
+            lora_adapters=tuple(
+                self._allowed_file(name, "lora_adapters") for name in adapters if name
+            ),
             rpc_servers=tuple(request.rpc_servers or ()),
             extra_args=tuple(request.extra_args or ()),
         )
@@ -103,16 +103,12 @@ class Planner:
             raise ModelFileMissing("A file that the load names isn't there.", param=param)
         return path
 
-    async def _device(self) -> str:
-        build = await self._inventory.build()
-        return build.devices[0].name if build.devices else "cpu"
 
-    async def _free_bytes(self) -> int:
-        build = await self._inventory.build()
-        memory = await asyncio.to_thread(main_memory)
-        # Where the devices' memory is main memory too, it counts once.
-        own = [device.free_bytes for device in build.devices if device.kind != "metal"]
-        return memory.available_bytes + sum(own)
+async def _free_bytes(build: Build) -> int:
+    memory = await asyncio.to_thread(main_memory)
+    # Where the devices' memory is main memory too, it counts once.
+    own = [device.free_bytes for device in build.devices if device.kind != "metal"]
+    return memory.available_bytes + sum(own)
 
 
 def _refuse_what_is_not_there(request: LoadRequest) -> None:
