@@ -1,4 +1,4 @@
-import { expect, type Page, test } from "@playwright/test";
+import { expect, type Page } from "@playwright/test";
 import {
   ask,
   composer,
@@ -8,6 +8,7 @@ import {
   replies,
   replyEnded,
   stopButton,
+  test,
   textOf,
 } from "./studio";
 

@@ -1,11 +1,10 @@
-import { expect, test } from "@playwright/test";
-import { ask, loadBuiltIn, openChat, replies, replyEnded, setSampling } from "./studio";
+import { expect } from "@playwright/test";
+import { ask, loadBuiltIn, openChat, replies, replyEnded, test, withoutChance } from "./studio";
 
 test.beforeEach(({ request }) => loadBuiltIn(request));
 
 test("the page as a person meets it, for the README and to be looked at", async ({ page }) => {
   await openChat(page);
-  await setSampling(page, "Temperature", "0");
   await ask(page, "What is the capital of France? Answer briefly.");
   await replyEnded(page);
   await ask(page, "Write a Python function that reverses a string. Explain it briefly.");
@@ -37,6 +36,7 @@ test("on a phone every control of the chat is large enough for a finger", async 
     isMobile: true,
     hasTouch: true,
   });
+  await withoutChance(context);
   const page = await context.newPage();
   await page.goto("/");
   await expect(page.getByText(/answers from this machine/)).toBeVisible();

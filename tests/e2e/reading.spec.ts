@@ -1,6 +1,15 @@
 import { AxeBuilder } from "@axe-core/playwright";
-import { expect, type Page, test } from "@playwright/test";
-import { ask, loadBuiltIn, openChat, openKept, replies, replyEnded, tabBackTo } from "./studio";
+import { expect, type Page } from "@playwright/test";
+import {
+  ask,
+  loadBuiltIn,
+  openChat,
+  openKept,
+  replies,
+  replyEnded,
+  tabBackTo,
+  test,
+} from "./studio";
 
 const reply = `## Rainbows
 

@@ -1,7 +1,31 @@
-import { type APIRequestContext, expect, type Locator, type Page } from "@playwright/test";
+import {
+  type APIRequestContext,
+  type BrowserContext,
+  expect,
+  type Locator,
+  type Page,
+  test as plainTest,
+} from "@playwright/test";
 
 export const BUILT_IN = "builtin/smollm2-135m-instruct";
 export const TINY = "tiny";
+
+/** Playwright's test, in a browser whose chats leave no word and no length to chance. */
+export const test = plainTest.extend({
+  context: async ({ context }, use) => {
+    await withoutChance(context);
+    await use(context);
+  },
+});
+
+/** Sets in a browser that has no settings yet that the likeliest token is taken, and not for ever. */
+export async function withoutChance(context: BrowserContext): Promise<void> {
+  const settings = { systemPrompt: "", sampling: { temperature: 0, max_tokens: 1000 } };
+  const kept = { state: { byModel: { [BUILT_IN]: settings, [TINY]: settings } }, version: 0 };
+  await context.addInitScript((value) => {
+    localStorage["eloquio.chat.settings"] ??= value;
+  }, JSON.stringify(kept));
+}
 
 type Status = {
   active_model: string | null;

@@ -1,6 +1,7 @@
 """What an engine can run on: the devices that llama-server sees, the processor, main memory."""
 
 import functools
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,14 @@ def processor_features() -> frozenset[str]:
         return frozenset()
     found = re.search(r"^(?:flags|Features)\s*:(.*)$", text, re.MULTILINE)
     return frozenset(found[1].split()) if found else frozenset()
+
+
+def processor_cores() -> int:
+    """The cores that this process may use, each counted once however many threads it runs."""
+    usable = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        usable = min(usable, len(os.sched_getaffinity(0)))
+    return usable
 
 
 def main_memory(cgroup: Path = Path("/sys/fs/cgroup")) -> MainMemory:

@@ -5,6 +5,7 @@ import sys
 import psutil
 import pytest
 
+from eloquio.engines import devices
 from eloquio.engines.address import Address
 from eloquio.engines.kinds import llama_server
 from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan, Sampling
@@ -14,6 +15,7 @@ FLAGS = frozenset(
     {
         *("--jinja", "--ctx-size", "--fit", "--parallel", "--kv-unified", "--gpu-layers"),
         *("--batch-size", "--ubatch-size", "--temperature", "--chat-template-file"),
+        *("--threads", "--threads-batch"),
     }
 )
 
@@ -70,6 +72,14 @@ def test_layers_that_are_asked_for_are_not_changed_to_fit(tmp_path):
 def test_a_processor_reads_a_prompt_in_small_batches_and_a_gpu_does_not(tmp_path):
     assert has(command(tmp_path, spec_of(tmp_path)), "--ubatch-size", "64")
     assert "--ubatch-size" not in command(tmp_path, spec_of(tmp_path, device="Vulkan0"))
+
+
+def test_an_answer_on_the_processor_leaves_a_core_to_everything_else(tmp_path):
+    cores = devices.processor_cores()
+    arguments = command(tmp_path, spec_of(tmp_path))
+    assert has(arguments, "--threads", str(max(1, cores - 1)))
+    assert has(arguments, "--threads-batch", str(cores))
+    assert "--threads" not in command(tmp_path, spec_of(tmp_path, device="Vulkan0"))
 
 
 def test_recommended_sampling_is_the_engines_own_default(tmp_path):

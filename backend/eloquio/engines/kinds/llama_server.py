@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from eloquio.engines.address import Address
-from eloquio.engines.devices import processor_features
+from eloquio.engines.devices import processor_cores, processor_features
 from eloquio.engines.exits import last_lines, start_failure
 from eloquio.engines.launch import CANNOT_RUN
 from eloquio.engines.log import LogRing
@@ -203,7 +203,7 @@ def command(
     ]
     if spec.memory.device == "cpu":
         batch = str(batch_tokens("cpu"))
-        ours += [("--batch-size", batch), ("--ubatch-size", batch)]
+        ours += [("--batch-size", batch), ("--ubatch-size", batch), *_threads(processor_cores())]
     for option in ours:
         if option[0] in flags:
             arguments += option
@@ -212,6 +212,14 @@ def command(
             raise EngineFlagUnknown(f"This llama-server doesn't know the option {option[0]}.")
         arguments += option
     return [*arguments, *spec.options.extra_args]
+
+
+def _threads(cores: int) -> list[tuple[str, str]]:
+    """Writing an answer leaves a core to the page, the backend and whoever else is at work.
+
+    Its threads wait for each other at every layer: one that has to share its core holds up all.
+    """
+    return [("--threads", str(max(1, cores - 1))), ("--threads-batch", str(cores))]
 
 
 def _listening(address: Address, files: Path) -> list[str]:
