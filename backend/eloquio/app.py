@@ -21,7 +21,6 @@ from eloquio.auth.keys import required_key
 from eloquio.chat import routes as chat
 from eloquio.engines.inventory import Inventory
 from eloquio.engines.pool import Pool
-from eloquio.engines.spec import EngineSpec
 from eloquio.errors import EloquioError, InvalidRequest, MethodNotAllowed, NotFound
 from eloquio.guard import Guard, HostPolicy
 from eloquio.models import routes as models
@@ -99,8 +98,8 @@ async def _open(app: FastAPI, settings: Settings, stack: AsyncExitStack) -> None
 
     inventory = Inventory(settings)
     catalog = Catalog(settings, folders)
-    planner = Planner(catalog, inventory)
-    pool = Pool(settings, planner)
+    planner = Planner(catalog, inventory, settings.idle_unload_seconds)
+    pool = Pool(settings, planner, inventory)
     stack.push_async_callback(pool.close)
     app.state.preferences = preferences
     app.state.inventory = inventory
@@ -115,24 +114,27 @@ async def _open(app: FastAPI, settings: Settings, stack: AsyncExitStack) -> None
 async def _load_first(pool: Pool, planner: Planner, last: dict[str, Any] | None) -> None:
     """The last model again, or the built-in one: the page is ready to chat when it opens."""
     try:
-        spec = await _plan_first(pool, planner, last)
+        request = await _first_request(planner, last)
         # Who asked for a model meanwhile gets that one, and keeps it.
-        if pool.latest is None and not pool.queued:
-            await pool.load(spec)
+        if pool.latest is None and not pool.is_loading:
+            plan, terms = lambda: planner.plan(request), planner.terms(request)
+            await pool.load(request.model_path, plan, terms)
     except EloquioError as error:
         logger.warning("first_load_failed", error=error.message, evidence=error.evidence)
     except Exception:
         logger.exception("first_load_failed")
 
 
-async def _plan_first(pool: Pool, planner: Planner, last: dict[str, Any] | None) -> EngineSpec:
+async def _first_request(planner: Planner, last: dict[str, Any] | None) -> LoadRequest:
     if last is not None:
         try:
-            return await planner.plan(LoadRequest.model_validate(last), pool)
+            request = LoadRequest.model_validate(last)
+            await planner.plan(request)
+            return request
         except (EloquioError, ValidationError) as error:
             model = last.get("model_path")
             logger.warning("last_model_cannot_be_loaded", model=model, error=str(error))
-    return await planner.plan(LoadRequest(model_path=BUILTIN_MODEL), pool)
+    return LoadRequest(model_path=BUILTIN_MODEL)
 
 
 async def _end(task: asyncio.Task[None]) -> None:

@@ -66,6 +66,10 @@ def serve(
     load_on_start: Annotated[
         bool | None, typer.Option(help="Load the last model, or the built-in one, at once.")
     ] = None,
+    idle_unload: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Unload a model that nobody asked for so long."),
+    ] = None,
     llama_server: Annotated[Path | None, typer.Option(help="The llama-server to run.")] = None,
     log: Annotated[str | None, typer.Option(help="auto, text or json.")] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
@@ -80,6 +84,7 @@ def serve(
         model_dirs=tuple(folder.expanduser().absolute() for folder in model_dir or ()) or None,
         allowed_hosts=tuple(allowed_host or ()) or None,
         load_on_start=load_on_start,
+        idle_unload_seconds=idle_unload,
         llama_server_path=llama_server and llama_server.absolute(),
         log=log,
         log_level=log_level,
@@ -119,6 +124,11 @@ def load(
         bool, typer.Option("--keep-others", help="Leave other models loaded.")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="End the answers under way.")] = False,
+    unload_after: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Unload it after so long without a request; 0 never."),
+    ] = None,
+    pin: Annotated[bool, typer.Option("--pin", help="Only an unload by name ends it.")] = False,
 ) -> None:
     """Load a model and wait until it can answer."""
     body = {
@@ -129,6 +139,8 @@ def load(
         "n_parallel": parallel,
         "keep_others": keep_others,
         "force": force,
+        "ttl_s": unload_after,
+        "pin": pin,
     }
     with _plain_failures():
         from eloquio.terminal.loading import load as load_with_progress
@@ -193,8 +205,27 @@ def chat(
 
 
 @app.command()
-def doctor(home: Home = None, as_json: AsJson = False) -> None:
+def doctor(
+    home: Home = None,
+    as_json: AsJson = False,
+    faults: Annotated[
+        bool,
+        typer.Option("--faults", help="Break engines on purpose, and see that all promises hold."),
+    ] = False,
+    only: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of the faults, those with this in their names."),
+    ] = None,
+) -> None:
     """Look at engine, devices, folders and models, and prove the engine by a real answer."""
+    if only is not None and not faults:
+        raise typer.BadParameter(
+            "It chooses among the faults: give --faults too.", param_hint="--only"
+        )
+    if faults:
+        from eloquio.terminal.doctor_faults import prove
+
+        raise typer.Exit(prove(only or "", as_json=as_json))
     settings = _settings(home=home)
     from eloquio.terminal.doctor import examine
 

@@ -70,6 +70,8 @@ class Settings(BaseSettings):
     """A start that shows no sign of life for so long has failed; one that moves may take hours."""
     stop_grace_seconds: float = Field(default=3.0, gt=0)
     """From SIGTERM to SIGKILL."""
+    idle_unload_seconds: float | None = Field(default=None, gt=0)
+    """Unload a model that nobody asked so long; by default never. A load's `ttl_s` overrides it."""
 
     @field_validator("model_dirs", mode="before")
     @classmethod

@@ -3,13 +3,10 @@
 import asyncio
 import os
 import signal
-from contextlib import asynccontextmanager, suppress
 
 import psutil
 import pytest
 
-from eloquio.engines.inventory import Inventory
-from eloquio.engines.pool import Pool
 from eloquio.engines.state import Failed, Ready, Starting, Stopped, Stopping
 from eloquio.errors import (
     EngineBusy,
@@ -25,24 +22,11 @@ from eloquio.errors import (
     NoModelLoaded,
     ShuttingDown,
 )
-from eloquio.models.catalog import Catalog
-from eloquio.models.loading import Planner
-from eloquio.models.schema import LoadRequest
-from fakes import llama_server as stand_in
+from fixtures.gguf_files import write_projector
+from fixtures.pools import is_alive, load, pool_of, until, with_engine
 from fixtures.running import BUILTIN, place
 
 pytestmark = pytest.mark.anyio
-
-
-@asynccontextmanager
-async def pool_of(settings):
-    planner = Planner(Catalog(settings, lambda: settings.model_dirs), Inventory(settings))
-    pool = Pool(settings, planner)
-    pool.planner = planner
-    try:
-        yield pool
-    finally:
-        await pool.close()
 
 
 @pytest.fixture
@@ -50,28 +34,6 @@ async def pool(settings, tiny_model):
     place(tiny_model, settings.models_dir / "tiny.gguf")
     async with pool_of(settings) as pool:
         yield pool
-
-
-def with_engine(settings, tmp_path, **behaviour):
-    program = stand_in.write(tmp_path / "llama-server", **behaviour)
-    return settings.model_copy(update={"llama_server_path": program})
-
-
-async def load(pool, model, **options):
-    spec = await pool.planner.plan(LoadRequest(model_path=model, **options), pool)
-    return await pool.load(spec)
-
-
-async def until(condition, seconds=10):
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.01)
-
-
-def is_alive(pid):
-    with suppress(psutil.NoSuchProcess):
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    return False
 
 
 # With the real llama-server ------------------------------------------------------------------
@@ -133,8 +95,7 @@ async def test_ten_loads_of_two_models_at_once_end_with_one_engine(pool):
 
 async def test_a_model_that_is_kept_stays_beside_the_new_one(pool):
     first, _ = await load(pool, "tiny")
-    spec = await pool.planner.plan(LoadRequest(model_path=BUILTIN, keep_others=True), pool)
-    await pool.load(spec, keep_others=True)
+    await load(pool, BUILTIN, keep_others=True)
     assert isinstance(first.state, Ready)
     assert {engine.spec.model for engine in pool.engines} == {"tiny", BUILTIN}
 
@@ -152,8 +113,7 @@ async def test_an_answering_engine_makes_no_room_unless_forced(pool):
         with pytest.raises(EngineBusy, match="tiny"):
             await load(pool, BUILTIN)
         assert isinstance(engine.state, Ready)
-        spec = await pool.planner.plan(LoadRequest(model_path=BUILTIN), pool)
-        await pool.load(spec, force=True)
+        await load(pool, BUILTIN, force=True)
         assert engine.pid is None
 
 
@@ -193,23 +153,26 @@ async def test_a_request_during_a_stop_waits_and_gets_a_fresh_process(pool):
     await stopping
 
 
-async def test_a_killed_engine_is_started_again_by_the_next_request(pool):
-    engine, _ = await load(pool, "tiny")
+async def killed_and_started_again(engine):
     os.kill(engine.pid, signal.SIGKILL)
-    await until(lambda: isinstance(engine.state, Failed))
+    await until(lambda: engine.restarts == 1 and isinstance(engine.state, Ready))
+
+
+async def test_a_killed_engine_is_started_again_by_itself(pool):
+    engine, _ = await load(pool, "tiny")
+    await killed_and_started_again(engine)
     assert "SIGKILL" in engine.last_error.evidence
-    async with pool.lease("tiny") as (again, _):
+    async with pool.lease("tiny") as (again, client):
         assert again is engine
-        assert isinstance(engine.state, Ready)
-    assert engine.restarts == 1
+        assert (await client.get("/health")).status == 200
 
 
 async def test_an_engine_that_keeps_crashing_is_left_alone_for_a_while(pool):
     engine, _ = await load(pool, "tiny")
-    for _ in range(2):
-        async with pool.lease("tiny"):
-            os.kill(engine.pid, signal.SIGKILL)
-        await until(lambda: isinstance(engine.state, Failed))
+    await killed_and_started_again(engine)
+    os.kill(engine.pid, signal.SIGKILL)
+    await until(lambda: engine.is_settled)
+    assert isinstance(engine.state, Failed)
     with pytest.raises(EngineUnavailable) as refusal:
         async with pool.lease("tiny"):
             pass
@@ -353,7 +316,7 @@ async def test_two_requests_for_two_models_at_once_both_get_a_definite_answer(po
 async def test_a_stop_in_the_same_moment_as_a_restart_leaves_nobody_waiting(pool):
     engine, _ = await load(pool, "tiny")
     os.kill(engine.pid, signal.SIGKILL)
-    await until(lambda: isinstance(engine.state, Failed))
+    await until(lambda: engine.starts == 2)
     restart = asyncio.create_task(engine.ensure_ready())
     await asyncio.sleep(0)
     async with asyncio.timeout(5):
@@ -387,8 +350,7 @@ async def test_a_request_right_after_a_crash_gets_a_fresh_process(pool):
 
 async def test_an_answer_cut_by_an_unload_says_so_even_after_an_earlier_crash(pool):
     engine, _ = await load(pool, "tiny")
-    os.kill(engine.pid, signal.SIGKILL)
-    await until(lambda: isinstance(engine.state, Failed))
+    await killed_and_started_again(engine)
     async with pool.lease("tiny"):
         await pool.unload("tiny")
         assert "unloaded" in (await engine.cause_of_loss()).message
@@ -396,9 +358,8 @@ async def test_an_answer_cut_by_an_unload_says_so_even_after_an_earlier_crash(po
 
 async def test_a_second_caller_with_force_is_not_answered_as_the_first_one_without(pool):
     async with pool.lease("tiny"):
-        spec = await pool.planner.plan(LoadRequest(model_path=BUILTIN), pool)
         first, second = await asyncio.gather(
-            pool.load(spec), pool.load(spec, force=True), return_exceptions=True
+            load(pool, BUILTIN), load(pool, BUILTIN, force=True), return_exceptions=True
         )
         assert isinstance(first, EngineBusy)
         assert isinstance(second[0].state, Ready)
@@ -410,3 +371,16 @@ async def test_an_engine_that_does_not_say_its_name_is_trusted_on_its_private_so
     async with pool_of(with_engine(settings, tmp_path, alias=None)) as pool:
         engine, _ = await load(pool, BUILTIN)
         assert isinstance(engine.state, Ready)
+
+
+async def test_a_projector_that_the_engine_cannot_read_costs_the_pictures_and_not_the_model(
+    pool, settings, tiny_model
+):
+    folder = settings.models_dir / "seeing"
+    place(tiny_model, folder / "seeing.gguf")
+    write_projector(folder / "mmproj-seeing.gguf")
+    engine, _ = await load(pool, str(folder / "seeing.gguf"))
+    assert engine.spec.projector_path is not None
+    assert "--mmproj" not in psutil.Process(engine.pid).cmdline()
+    assert not engine.facts.is_vision
+    assert any("projector" in warning for warning in engine.warnings)

@@ -10,7 +10,7 @@ import psutil
 import pytest
 from openai import OpenAI
 
-from fakes import llama_server as stand_in
+from eloquio.doctor.faults import stand_in
 from fixtures.running import BUILTIN, CAPITAL, place, serving
 
 QUESTION = [{"role": "user", "content": CAPITAL}]

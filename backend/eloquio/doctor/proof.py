@@ -25,8 +25,9 @@ _CONTEXT_LENGTH = 2048
 
 async def answers(settings: Settings) -> Check:
     """Ask the built-in model for the capital of France, by the same ways as the server would."""
-    planner = Planner(Catalog(settings, lambda: ()), Inventory(settings))
-    pool = Pool(settings, planner)
+    inventory = Inventory(settings)
+    planner = Planner(Catalog(settings, lambda: ()), inventory)
+    pool = Pool(settings, planner, inventory)
     try:
         return await _ask(pool, planner)
     except EloquioError as error:
@@ -40,7 +41,7 @@ async def answers(settings: Settings) -> Check:
 
 async def _ask(pool: Pool, planner: Planner) -> Check:
     wanted = LoadRequest(model_path=BUILTIN_MODEL, max_seq_length=_CONTEXT_LENGTH)
-    engine, _ = await pool.load(await planner.plan(wanted, pool))
+    engine, _ = await pool.load(BUILTIN_MODEL, lambda: planner.plan(wanted))
     load_seconds = engine.state.load_seconds if isinstance(engine.state, Ready) else 0.0
     body = {
         "messages": [{"role": "user", "content": QUESTION}],

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from eloquio.doctor.check import Check
+from eloquio.engines.devices import nvidia_devices
 from eloquio.engines.inventory import Build
 from eloquio.errors import EngineMissing
 from eloquio.models.catalog import Catalog, ModelEntry
@@ -16,7 +17,7 @@ from eloquio.private_files import private_folder
 from eloquio.server import CannotListen, listen
 from eloquio.settings import BUILTIN_MODEL, Settings
 from eloquio.setup.model import BUILT_IN
-from eloquio.system.devices import cpu, nvidia_devices
+from eloquio.system.devices import cpu
 from eloquio.system.machine import with_unusable
 
 _SCARCE_BYTES = 1024**3

@@ -1,12 +1,15 @@
 """Where an engine listens: a socket in a private folder, or loopback with a key."""
 
+import asyncio
 import secrets
 import socket
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
+import psutil
 
 # sockaddr_un holds 108 bytes on Linux, 104 on macOS, each with a closing zero.
 MAX_SOCKET_PATH_BYTES = 107 if sys.platform == "linux" else 103
@@ -60,3 +63,49 @@ def _free_port() -> int:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]
         return port
+
+
+async def is_listened_by(address: Address, pid: int) -> bool:
+    """Whether it is process `pid`, or a descendant, that answers at `address`, and nobody else.
+
+    Nobody else can make a socket in our private folder; on a port, anybody can.
+    """
+    if address.socket_path is not None:
+        return await asyncio.to_thread(address.socket_path.is_socket)
+    return await asyncio.to_thread(_is_port_of, address.port, pid)
+
+
+def _is_port_of(port: int, pid: int) -> bool:
+    try:
+        process = psutil.Process(pid)
+        family = {process.pid, *(child.pid for child in process.children(recursive=True))}
+        listeners = _listeners(port, family)
+    except psutil.Error:
+        return False
+    # The system hands a connection to the closest address. Several that allow it (llama-server
+    # does) can share one, and then share the connections: one stranger among them is too many.
+    closest = listeners.get("127.0.0.1") or [pid for pids in listeners.values() for pid in pids]
+    return bool(closest) and all(pid in family for pid in closest)
+
+
+def _listeners(port: int, family: set[int]) -> dict[str, list[int | None]]:
+    """Who listens on the port so that loopback reaches it, by address; None is another user's."""
+    found: dict[str, list[int | None]] = {}
+    for ip, listening_port, pid in _listening(family):
+        if listening_port == port and ip in ("127.0.0.1", "0.0.0.0", "::"):
+            found.setdefault(ip, []).append(pid)
+    return found
+
+
+def _listening(family: set[int]) -> list[tuple[str, int, int | None]]:
+    try:
+        everywhere = psutil.net_connections(kind="tcp")
+        return [(*c.laddr, c.pid) for c in everywhere if c.status == psutil.CONN_LISTEN]
+    except psutil.AccessDenied:
+        # macOS tells that of everybody's processes only to its administrator.
+        found: list[tuple[str, int, int | None]] = []
+        for pid in family:
+            with suppress(psutil.Error):
+                connections = psutil.Process(pid).net_connections(kind="tcp")
+                found += [(*c.laddr, pid) for c in connections if c.status == psutil.CONN_LISTEN]
+        return found

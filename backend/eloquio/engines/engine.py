@@ -11,20 +11,19 @@ from pathlib import Path
 import aiohttp
 import structlog
 
-from eloquio.engines import exits
+from eloquio.engines import exits, readiness
 from eloquio.engines.address import Address, new_address
+from eloquio.engines.back_off import BackOff
 from eloquio.engines.kinds import llama_server
-from eloquio.engines.kinds.llama_server import Facts, FlagReader
+from eloquio.engines.kinds.blame import Blame, blamed
+from eloquio.engines.kinds.llama_server import Binary, Facts, FlagReader, Option
 from eloquio.engines.log import LogRing
 from eloquio.engines.process import EngineProcess
-from eloquio.engines.spec import EngineSpec
+from eloquio.engines.spec import EngineSpec, Keeping
 from eloquio.engines.state import EngineState, Failed, Phase, Ready, Starting, Stopped, Stopping
 from eloquio.errors import (
     EloquioError,
-    EngineNoProgress,
-    EngineSocketFailed,
     EngineStartFailed,
-    EngineUnavailable,
     EngineUnreachable,
     LoadCancelled,
     ModelUnloaded,
@@ -33,13 +32,8 @@ from eloquio.errors import (
 )
 from eloquio.settings import Settings
 
-_POLL_SECONDS = 0.05
 # From a broken connection to the process's end being known.
 _CRASH_TIMEOUT_SECONDS = 3.0
-_PROBE = aiohttp.ClientTimeout(total=5.0)
-_BACK_OFF_SECONDS = (5.0, 10.0, 20.0, 40.0, 60.0)
-# A crash after so long in service is a new one, not the last one's echo.
-_HEALTHY_SECONDS = 60.0
 
 logger = structlog.get_logger(__name__)
 
@@ -62,8 +56,16 @@ class Workplace:
 class Engine:
     """Callers ask for outcomes: `ensure_ready`, `serving`, `stop`. None branches on `state`."""
 
-    def __init__(self, spec: EngineSpec, name: str, workplace: Workplace) -> None:
+    def __init__(
+        self,
+        spec: EngineSpec,
+        name: str,
+        workplace: Workplace,
+        back_off: BackOff,
+        keeping: Keeping,
+    ) -> None:
         self.spec = spec
+        self.keeping = keeping
         self.log = LogRing()
         self.facts: Facts | None = None
         self.warnings: list[str] = list(spec.warnings)
@@ -84,8 +86,11 @@ class Engine:
         # Its life has left service, and cleans up or is about to.
         self._is_ending = False
         self._ready_since: float | None = None
-        self._failures = 0
-        self._not_before = 0.0
+        self._last_used = workplace.clock()
+        self._back_off = back_off
+        # What it failed on before, and does without since.
+        self._without: frozenset[Blame] = frozenset()
+        self._options: list[Option] = []
 
     # What callers ask for --------------------------------------------------------------------
 
@@ -97,7 +102,7 @@ class Engine:
         if self._is_stopping:
             raise EngineIsStopping
         if self.is_settled:
-            self._refuse_during_back_off()
+            self._back_off.refuse()
             self._begin()
         assert self._ready is not None
         self.waiting += 1
@@ -118,6 +123,23 @@ class Engine:
             yield self._client
         finally:
             self.busy -= 1
+            self._last_used = self._workplace.clock()
+
+    def keep(self, keeping: Keeping) -> None:
+        """From now on it stays loaded by other rules; its idle time begins anew."""
+        self.keeping = keeping
+        self._last_used = self._workplace.clock()
+
+    def begin_to_stop(self, grace_seconds: float | None = None) -> None:
+        """From now on it serves nobody new; `stop` waits for the end. Final."""
+        self._is_stopping = True
+        if grace_seconds is not None:
+            self._is_shutting_down = True
+            self._grace_seconds = min(self._grace_seconds, grace_seconds)
+        if self._life is not None and not self._is_ending:
+            # Once only: what it does after that, it does to the end.
+            self._is_ending = True
+            self._life.cancel()
 
     async def stop(self, grace_seconds: float | None = None) -> None:
         """Returns when the process is gone, from whatever point of its life; final.
@@ -125,16 +147,9 @@ class Engine:
         `grace_seconds` bounds the time from SIGTERM to SIGKILL below the settings' own: with it,
         the whole backend is being shut down.
         """
-        self._is_stopping = True
-        if grace_seconds is not None:
-            self._is_shutting_down = True
-            self._grace_seconds = min(self._grace_seconds, grace_seconds)
+        self.begin_to_stop(grace_seconds)
         if self._life is None:
             return
-        if not self._is_ending:
-            # Once only: what it does after that, it does to the end.
-            self._is_ending = True
-            self._life.cancel()
         await asyncio.wait([self._life])
         if self._ready is not None and not self._ready.done():
             # Its task was cancelled before its first step.
@@ -182,8 +197,37 @@ class Engine:
     def is_stopping(self) -> bool:
         return self._is_stopping
 
+    @property
+    def last_used(self) -> float:
+        """When its last request ended, or it was loaded, by the workplace's clock."""
+        return self._last_used
+
+    @property
+    def ttl_left_seconds(self) -> float | None:
+        """Until it is unloaded if nobody asks; None while that can't happen."""
+        ttl = self.keeping.ttl_seconds
+        if ttl is None or self.keeping.is_pinned or not self.is_serving:
+            return None
+        if self.busy or self.waiting:
+            return ttl
+        return max(0.0, self._last_used + ttl - self._workplace.clock())
+
     def resident_bytes(self) -> int | None:
         return None if self._process is None else self._process.resident_bytes()
+
+    def held_bytes(self) -> int:
+        """What its end gives back: what it was planned with, or what it has taken beyond."""
+        return 0 if self.is_settled else max(self.spec.memory.total_bytes, self._taken_bytes())
+
+    def promised_bytes(self) -> int:
+        """What it was planned with and the system still counts as free."""
+        return self.held_bytes() - self._taken_bytes()
+
+    def _taken_bytes(self) -> int:
+        if self.spec.memory.device != "cpu" and self.is_serving:
+            # An accelerator's driver counts what it holds, once it is loaded.
+            return self.spec.memory.total_bytes
+        return (self._process and self._process.anonymous_bytes()) or 0
 
     @property
     def _is_over(self) -> bool:
@@ -200,6 +244,7 @@ class Engine:
         self._is_ending = False
         self._ready_since = None
         self.starts += 1
+        self._become(Starting(total_bytes=self.spec.memory.weights_bytes))
         self._life = asyncio.create_task(self._live(self._ready), name=f"engine {self.spec.model}")
 
     async def _live(self, ready: asyncio.Future[None]) -> None:
@@ -209,6 +254,7 @@ class Engine:
             ready.set_result(None)
             status = await process.wait()
             error = exits.crash(status, self.log.lines)
+            await self._concede(status)
         except asyncio.CancelledError:
             # The stop is carried out here, by the clean-up below, which has time-outs of its own.
             task = asyncio.current_task()
@@ -236,78 +282,75 @@ class Engine:
             )
         else:
             self.last_error = error
-            self._remember_failure()
+            since = self._ready_since
+            served = None if since is None else self._workplace.clock() - since
+            self._back_off.remember(error, served)
             logger.warning("engine_failed", model=self.spec.model, code=error.code)
             self._become(Failed(error=error.body()["error"]))
+            if served is not None and not self._back_off.wait_seconds and not self._is_stopping:
+                # Once by itself: its next crash is one too many for that.
+                self._begin()
         if not ready.done():
             ready.set_exception(error)
 
     async def _start(self) -> EngineProcess:
         started = self._workplace.clock()
-        self._become(Starting(total_bytes=self.spec.memory.weights_bytes))
-        self.log = LogRing(hidden=(self.spec.model_path.parent, self._workplace.settings.home))
-        binary = await asyncio.to_thread(llama_server.locate, self._workplace.settings)
-        flags = await self._workplace.flag_reader.flags(binary)
+        while True:
+            hidden = (self.spec.model_path.parent, self._workplace.settings.home)
+            self.log = LogRing(hidden=hidden)
+            process, client, address = await self._spawn()
+            async for _ in readiness.until_healthy(client, process, self._workplace.settings):
+                self._show_progress(process, self._workplace.clock() - started)
+            if process.returncode is None:
+                break
+            status = await process.wait()
+            if not await self._concede(status):
+                raise exits.start_failure(status, self.log.lines)
+            await self._clean_up()
+        self.facts = await readiness.facts(client, process, address, self.spec.model)
+        found = llama_server.differences(self.spec, self.facts, self.log.lines, self._without)
+        self.warnings = [*self.spec.warnings, *found]
+        self._ready_since = self._last_used = self._workplace.clock()
+        seconds = round(self._ready_since - started, 3)
+        self._become(Ready(pid=process.pid, load_seconds=seconds))
+        logger.info("engine_ready", model=self.spec.model, pid=process.pid, seconds=seconds)
+        return process
+
+    async def _spawn(self) -> tuple[EngineProcess, aiohttp.ClientSession, Address]:
+        binary, flags = await self._binary()
         address = await asyncio.to_thread(new_address, self._workplace.folder, self._name)
         files = self._workplace.folder / self._name
         try:
-            command = await asyncio.to_thread(
-                llama_server.command, self.spec, binary, flags, address, files
+            self._options = await asyncio.to_thread(
+                llama_server.options, self.spec, flags, address, files, self._without
             )
+            command = llama_server.command(self.spec, binary, self._options)
             environment = llama_server.environment(binary, os.environ)
-            process = await EngineProcess.start(command, environment, self.log)
+            pid_file = files.with_suffix(".pid")
+            process = await EngineProcess.start(command, environment, self.log, pid_file)
         except OSError as failure:
             raise EngineStartFailed(
                 f"The engine could not be started: {failure.strerror}."
             ) from failure
         self._process = process
         self._client = address.client()
-        await self._wait_until_healthy(self._client, process, started)
-        self.facts = await self._read_facts(self._client, address)
-        self.warnings = [*self.spec.warnings, *llama_server.differences(self.spec, self.facts)]
-        self._ready_since = self._workplace.clock()
-        seconds = round(self._ready_since - started, 3)
-        self._become(Ready(pid=process.pid, load_seconds=seconds))
-        logger.info("engine_ready", model=self.spec.model, pid=process.pid, seconds=seconds)
-        return process
+        return process, self._client, address
 
-    async def _wait_until_healthy(
-        self, client: aiohttp.ClientSession, process: EngineProcess, started: float
-    ) -> None:
-        """Bounded by inactivity, not by time: a load that moves may take hours."""
-        clock = self._workplace.clock
-        limit = self._workplace.settings.start_inactivity_seconds
-        last_signs, last_moved = process.signs_of_life(), clock()
-        while process.returncode is None:
-            if await _is_healthy(client):
-                return
-            signs = process.signs_of_life()
-            if signs != last_signs:
-                last_signs, last_moved = signs, clock()
-            elif clock() - last_moved > limit:
-                raise EngineNoProgress(
-                    f"The engine showed no sign of life for {limit:g} s while it was starting.",
-                    evidence=exits.last_lines(self.log.lines),
-                )
-            self._show_progress(process, clock() - started)
-            await asyncio.sleep(_POLL_SECONDS)
-        status = await process.wait()
-        raise exits.start_failure(status, self.log.lines)
+    async def _binary(self) -> tuple[Binary, frozenset[str]]:
+        binary = await asyncio.to_thread(llama_server.locate, self._workplace.settings)
+        return binary, await self._workplace.flag_reader.flags(binary)
 
-    async def _read_facts(self, client: aiohttp.ClientSession, address: Address) -> Facts:
-        """Asks the engine what it made of its options, and makes sure that it is ours."""
-        try:
-            async with client.get("/props", timeout=_PROBE) as reply:
-                properties = await reply.json()
-        except (aiohttp.ClientError, TimeoutError, ValueError) as failure:
-            raise EngineStartFailed("The engine started but can't describe itself.") from failure
-        if not isinstance(properties, dict):
-            raise EngineStartFailed("The engine started but can't describe itself.")
-        # Nobody else can listen on a socket in our own folder; on a port, anybody can.
-        alias = properties.get("model_alias", self.spec.model if address.socket_path else None)
-        if alias != self.spec.model:
-            raise EngineSocketFailed("Another server answers in the engine's place.")
-        return llama_server.facts(properties)
+    async def _concede(self, status: int) -> bool:
+        """Whether it ended for a part that it can do without, which it does from now on."""
+        blame = blamed(self.log.lines, status, self._options)
+        if blame is None or blame in self._without:
+            return False
+        _, flags = await self._binary()
+        if not llama_server.can_do_without(self.spec, blame, flags):
+            return False
+        self._without |= {blame}
+        logger.warning("engine_goes_without", model=self.spec.model, part=blame.option)
+        return True
 
     def _show_progress(self, process: EngineProcess, elapsed_seconds: float) -> None:
         total = self.spec.memory.weights_bytes
@@ -338,40 +381,3 @@ class Engine:
     def _become(self, state: EngineState) -> None:
         self.state = state
         self._workplace.changed()
-
-    # Back-off --------------------------------------------------------------------------------
-
-    def _remember_failure(self) -> None:
-        now = self._workplace.clock()
-        served = None if self._ready_since is None else now - self._ready_since
-        self._failures = 1 if (served or 0) > _HEALTHY_SECONDS else self._failures + 1
-        self._not_before = now + back_off_seconds(self._failures, served)
-
-    def _refuse_during_back_off(self) -> None:
-        wait = self._not_before - self._workplace.clock()
-        if wait > 0 and self.last_error is not None:
-            raise EngineUnavailable(
-                f"The model failed before: {self.last_error.message}",
-                evidence=self.last_error.evidence,
-                next_step=self.last_error.next_step,
-                retry_after_seconds=max(1, round(wait)),
-            )
-
-
-def back_off_seconds(failures: int, served_seconds: float | None) -> float:
-    """How long the next start on request waits after `failures` in a row.
-
-    `served_seconds` is None when it failed before it served. The first crash of an engine that had
-    served is answered by a restart at once.
-    """
-    if failures == 1 and served_seconds is not None:
-        return 0.0
-    return _BACK_OFF_SECONDS[min(failures, len(_BACK_OFF_SECONDS)) - 1]
-
-
-async def _is_healthy(client: aiohttp.ClientSession) -> bool:
-    try:
-        async with client.get("/health", timeout=_PROBE) as reply:
-            return reply.status == 200
-    except (aiohttp.ClientError, TimeoutError):
-        return False

@@ -1,14 +1,16 @@
 """Which llama-server there is, and which accelerators it sees."""
 
 import asyncio
+import math
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
-from eloquio.engines.devices import Device, parse_list_devices
+from eloquio.engines.devices import Device, nvidia_devices, parse_list_devices
 from eloquio.engines.kinds import llama_server
-from eloquio.errors import EloquioError
+from eloquio.errors import EloquioError, EngineMissing
 from eloquio.settings import Settings
 
 # Long enough that a page which asks every second starts no process each time, short enough that
@@ -23,6 +25,8 @@ class Build:
     source: str
     version: str | None
     devices: tuple[Device, ...] = ()
+    cards: tuple[Device, ...] = ()
+    """NVIDIA's, as their driver tells of them, whether this llama-server can use them or not."""
     problem: EloquioError | None = None
 
 
@@ -46,6 +50,18 @@ class Inventory:
                 self._known_since = now
             return self._known
 
+    @property
+    def devices_seen(self) -> tuple[Device, ...]:
+        """The accelerators as they were when somebody asked last; none before that."""
+        return () if self._known is None else self._known.devices
+
+    async def refresh(self) -> None:
+        """Has the accelerators' free memory read anew; without any, there is nothing to read."""
+        if self.devices_seen:
+            self._known_since = -math.inf
+        with suppress(EngineMissing):
+            await self.build()
+
     async def _ask(self) -> Build:
         binary = await asyncio.to_thread(llama_server.locate, self._settings)
         try:
@@ -53,7 +69,8 @@ class Inventory:
             devices = parse_list_devices(await llama_server.run(binary, "--list-devices"))
         except EloquioError as problem:
             return Build(binary.source, version=None, problem=problem)
-        return Build(binary.source, version, tuple(devices))
+        cards = await asyncio.to_thread(nvidia_devices)
+        return Build(binary.source, version, tuple(devices), tuple(cards))
 
 
 def _version(text: str) -> str | None:

@@ -49,6 +49,9 @@ def watch(command: list[str]) -> int:
     def end_with_parent() -> None:
         while os.read(0, 4096):
             pass
+        if os.getpgrp() == os.getpid():
+            # With all that it started, and this process too: nobody waits for it any more.
+            os.killpg(0, signal.SIGKILL)
         engine.kill()
 
     threading.Thread(target=end_with_parent, daemon=True).start()

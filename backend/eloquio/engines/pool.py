@@ -1,25 +1,37 @@
 """Which engines run: the only place that knows."""
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Protocol
 
 import aiohttp
 
+from eloquio.engines import eviction
+from eloquio.engines.back_off import BackOff
 from eloquio.engines.broadcast import Broadcast
+from eloquio.engines.devices import main_memory
 from eloquio.engines.engine import Engine, EngineIsStopping, Workplace
+from eloquio.engines.eviction import Placement
+from eloquio.engines.inventory import Inventory
 from eloquio.engines.kinds.llama_server import FlagReader
+from eloquio.engines.ledger import Ledger
+from eloquio.engines.roster import Roster
 from eloquio.engines.run_folder import RunFolder
-from eloquio.engines.spec import EngineSpec
+from eloquio.engines.spec import EngineSpec, Keeping
 from eloquio.errors import EngineBusy, LoadCancelled, NoModelLoaded, ShuttingDown
 from eloquio.settings import Settings
 
 # With the time that open replies get, everything has ended within five seconds.
 _CLOSING_GRACE_SECONDS = 1.5
+# A driver takes a while to give back what a process held that is gone.
+_BACK_SECONDS = 3.0
+_BACK_SHARE = 0.8
+_POLL_SECONDS = 0.1
+
+Plan = Callable[[], Awaitable[EngineSpec]]
 
 
 class Planner(Protocol):
@@ -28,25 +40,60 @@ class Planner(Protocol):
     async def id_of(self, model: str) -> str:
         """The public id of the model that a request names."""
 
-    async def plan_by_name(self, model: str, pool: "Pool") -> EngineSpec:
+    async def plan_by_name(self, model: str) -> EngineSpec:
         """The engine for a request that names a model which isn't loaded."""
 
 
 @dataclass(frozen=True)
-class _Load:
-    spec: EngineSpec
-    keep_others: bool
-    force: bool
-    task: "asyncio.Task[Engine]" = field(compare=False, repr=False)
+class Terms:
+    """What a load may do to others, and how long its model stays."""
 
-    async def outcome(self) -> Engine:
+    keep_others: bool = False
+    force: bool = False
+    """Ends the answers under way on models that have to make room."""
+    keeping: Keeping | None = None
+    """None leaves it as it was, or to the settings."""
+    is_for_request: bool = False
+    """Nobody loads it but a request that names it: held back after failures."""
+
+
+@dataclass(eq=False)
+class _Load:
+    """One load, from its planning to its end. `spec` is there once it is planned."""
+
+    asked: str
+    terms: Terms
+    spec: EngineSpec | None = None
+    is_placed: bool = False
+    task: "asyncio.Task[tuple[Engine, bool]]" = field(init=False, repr=False)
+
+    @property
+    def model(self) -> str:
+        return self.asked if self.spec is None else self.spec.model
+
+    def is_like(self, other: "_Load") -> bool:
+        """Whether it does for `other` all that was asked."""
+        mine, others = self.terms, other.terms
+        same_terms = (mine.keep_others, mine.force) == (others.keep_others, others.force)
+        return self.spec == other.spec and same_terms
+
+    async def outcome(self) -> tuple[Engine, bool]:
         """The engine, once it is ready. A caller that leaves doesn't end the load."""
         try:
             return await asyncio.shield(self.task)
         except asyncio.CancelledError:
             if self.task.cancelled():
-                raise LoadCancelled("The load was cancelled before it began.") from None
+                raise LoadCancelled("The load was cancelled by an unload.") from None
             raise
+
+
+@dataclass(frozen=True)
+class _Remembered:
+    """A model as it was loaded last, for the request that wakes it."""
+
+    spec: EngineSpec
+    keeping: Keeping
+    keep_others: bool
 
 
 class Pool:
@@ -56,22 +103,23 @@ class Pool:
     nothing, a second one joins, and only an unload cancels.
     """
 
-    def __init__(self, settings: Settings, planner: Planner) -> None:
+    def __init__(self, settings: Settings, planner: Planner, inventory: Inventory) -> None:
         self.changed = Broadcast()
         self._run_folder = RunFolder.create(settings.home, settings.runtime_dir)
-        self._workplace = Workplace(
-            settings, self._run_folder.path, FlagReader(), self.changed.publish
-        )
+        self._roster = Roster(self.changed.publish)
+        self._workplace = Workplace(settings, self._run_folder.path, FlagReader(), self._stirred)
         self._planner = planner
-        self._engines: dict[str, Engine] = {}
-        self._loads: dict[str, _Load] = {}
-        self._removals: dict[Engine, asyncio.Task[None]] = {}
-        # Requests under way by model, from the moment they wait for it to load.
-        self._claims: Counter[str] = Counter()
+        self._inventory = inventory
+        self._loads: list[_Load] = []
+        # The load of each model that is being placed, or waits for its turn.
+        self._placing: dict[str, _Load] = {}
         # Placed one after the other, so that each sees the memory the one before really took.
         self._placement = asyncio.Lock()
+        self._remembered: dict[str, _Remembered] = {}
+        self._back_offs: dict[str, BackOff] = {}
         self._numbers = count()
         self._latest: Engine | None = None
+        self._idle_watch = asyncio.create_task(self._roster.end_idle(), name="idle time-outs")
         self._closing: asyncio.Task[None] | None = None
 
     # What runs -------------------------------------------------------------------------------
@@ -79,12 +127,12 @@ class Pool:
     @property
     def engines(self) -> Sequence[Engine]:
         """The engines there are, the one that was loaded last at the end."""
-        return list(self._engines.values())
+        return self._roster.engines
 
     @property
     def active(self) -> Engine | None:
         """The engine that answers a request which names no model: the one loaded last."""
-        serving = [engine for engine in self._engines.values() if engine.is_serving]
+        serving = [engine for engine in self.engines if engine.is_serving]
         return serving[-1] if serving else None
 
     @property
@@ -93,57 +141,69 @@ class Pool:
         return self._latest
 
     @property
+    def resolving(self) -> Sequence[str]:
+        """What was asked for and isn't planned yet, as it was asked."""
+        return [load.asked for load in self._loads if load.spec is None]
+
+    @property
     def queued(self) -> Sequence[str]:
         """The models whose load waits for its turn."""
-        placed = None if self._latest is None else self._latest.spec
-        return [model for model, load in self._loads.items() if load.spec is not placed]
+        return [model for model, load in self._placing.items() if not load.is_placed]
+
+    @property
+    def is_loading(self) -> bool:
+        return bool(self._loads)
 
     def is_ready(self) -> bool:
         return self.active is not None
 
+    def ledger(self) -> Ledger:
+        """What there is for models, with the accelerators as they were seen last."""
+        promised_bytes = sum(engine.promised_bytes() for engine in self.engines)
+        return Ledger(main_memory(), self._inventory.devices_seen, promised_bytes)
+
     # Loading and unloading -------------------------------------------------------------------
 
-    async def load(
-        self, spec: EngineSpec, *, keep_others: bool = False, force: bool = False
-    ) -> tuple[Engine, bool]:
-        """The engine for `spec`, ready, and whether it was so before."""
-        while True:
-            self._refuse_when_closing()
-            pending = self._loads.get(spec.model)
-            if pending is None:
-                break
-            if (pending.spec, pending.keep_others, pending.force) == (spec, keep_others, force):
-                return await pending.outcome(), False
-            await asyncio.wait([pending.task])
-        running = self._engines.get(spec.model)
-        if running is not None and running.spec == spec and running.is_serving:
-            return running, True
-        task = asyncio.create_task(self._place(spec, keep_others, force))
-        load = self._loads[spec.model] = _Load(spec, keep_others, force, task)
-        task.add_done_callback(lambda _: self._forget(load))
-        self.changed.publish()
-        return await load.outcome(), False
+    async def load(self, asked: str, plan: Plan, terms: Terms = Terms()) -> tuple[Engine, bool]:
+        """The engine that `plan` answers, ready, and whether it was so before.
 
-    async def unload(self, model: str | None) -> str | None:
-        """Ends the model's engine and its load, at whatever point; answers which, if any."""
+        `asked` is what the caller calls the model: by it, too, an unload finds the load.
+        """
+        self._refuse_when_closing()
+        load = _Load(asked, terms)
+        load.task = asyncio.create_task(self._carry_out(load, plan), name=f"load {asked}")
+        self._loads.append(load)
+        load.task.add_done_callback(lambda _: self._forget(load))
+        self.changed.publish()
+        return await load.outcome()
+
+    async def unload(self, model: str | None, *, force: bool = True) -> str | None:
+        """Ends the model's engine and its loads, at whatever point; answers which, if any.
+
+        Without `force`, EngineBusy if it answers a request.
+        """
         name = model if model is not None else self._only_model()
-        load, engine = self._loads.get(name or ""), self._engines.get(name or "")
-        if load is None and engine is None:
+        loads = [load for load in self._loads if name in (load.asked, load.model)]
+        name = loads[0].model if loads else name
+        engine = self._roster.get(name or "")
+        if engine is not None and not force and self._roster.is_asked(engine):
+            raise EngineBusy(f"{name} is answering.")
+        self._remembered.pop(name or "", None)
+        if engine is None and not loads:
             return None
-        if load is not None:
+        for load in loads:
             load.task.cancel()
         if engine is not None:
-            await self._remove(engine)
-        if load is not None:
-            await asyncio.wait([load.task])
+            await self._roster.remove(engine)
+        if loads:
+            await asyncio.wait([load.task for load in loads])
         return name
 
     @asynccontextmanager
     async def lease(self, model: str | None) -> AsyncIterator[tuple[Engine, aiohttp.ClientSession]]:
         """A ready engine for one request, loaded on request if it isn't; busy until the end."""
         name = await self._name_of(model)
-        self._claims[name] += 1
-        try:
+        with self._roster.claim(name):
             while True:
                 engine = await self._engine_for(name)
                 try:
@@ -153,8 +213,11 @@ class Pool:
                 except EngineIsStopping:
                     # The request came during a stop: it waits for that, and gets a fresh process.
                     await engine.stop()
-        finally:
-            self._claims[name] -= 1
+
+    async def placement(self, spec: EngineSpec, terms: Terms = Terms()) -> Placement:
+        """How `spec` would get its room now: what a load would do, without doing it."""
+        await self._inventory.build()
+        return self._decide(spec, terms)
 
     async def close(self) -> None:
         """Ends every load and engine; final. Who asks again waits for the same end."""
@@ -166,95 +229,145 @@ class Pool:
 
     async def _close(self) -> None:
         self.changed.close()
-        loads = [load.task for load in self._loads.values()]
-        for load in loads:
-            load.cancel()
-        await asyncio.gather(*(engine.stop(_CLOSING_GRACE_SECONDS) for engine in self.engines))
-        await asyncio.gather(*loads, *self._removals.values(), return_exceptions=True)
-        self._engines.clear()
+        loads = [load.task for load in self._loads]
+        for task in [self._idle_watch, *loads]:
+            task.cancel()
+        await self._roster.close(_CLOSING_GRACE_SECONDS)
+        await asyncio.gather(self._idle_watch, *loads, return_exceptions=True)
         await asyncio.to_thread(self._run_folder.remove)
 
     async def _name_of(self, model: str | None) -> str:
         self._refuse_when_closing()
         if model is None:
-            if (active := self.active) is None:
+            active = self.active
+            name = active.spec.model if active else self._roster.fell_asleep
+            if name is None:
                 raise NoModelLoaded("No model is loaded, and the request names none.")
-            return active.spec.model
-        if model in self._engines or model in self._loads:
+            return name
+        if self._roster.get(model) is not None or model in self._placing:
             return model
         return await self._planner.id_of(model)
 
     async def _engine_for(self, name: str) -> Engine:
         self._refuse_when_closing()
-        if (engine := self._engines.get(name)) is not None and not engine.is_stopping:
+        if (engine := self._roster.get(name)) is not None and not engine.is_stopping:
             return engine
-        if (pending := self._loads.get(name)) is not None:
-            return await pending.outcome()
-        engine, _ = await self.load(await self._planner.plan_by_name(name, self))
+        if (pending := self._placing.get(name)) is not None:
+            return (await pending.outcome())[0]
+        self._back_off_of(name).refuse()
+        # As it was loaded last, so that nothing of what was asked then is lost.
+        last = self._remembered.get(name)
+
+        async def plan() -> EngineSpec:
+            return last.spec if last else await self._planner.plan_by_name(name)
+
+        terms = Terms(keep_others=last is not None and last.keep_others, is_for_request=True)
+        engine, _ = await self.load(name, plan, terms)
         return engine
 
-    async def _place(self, spec: EngineSpec, keep_others: bool, force: bool) -> Engine:
+    async def _carry_out(self, load: _Load, plan: Plan) -> tuple[Engine, bool]:
+        spec = load.spec = await plan()
+        self.changed.publish()
+        while (pending := self._placing.get(spec.model)) is not None:
+            if pending.is_like(load):
+                engine, _ = await pending.outcome()
+                return self._kept(engine, load), False
+            await asyncio.wait([pending.task])
+        running = self._roster.get(spec.model)
+        if running is not None and running.spec == spec and running.is_serving:
+            return self._kept(running, load), True
+        self._placing[spec.model] = load
+        try:
+            return await self._place(load, spec), False
+        finally:
+            del self._placing[spec.model]
+
+    async def _place(self, load: _Load, spec: EngineSpec) -> Engine:
         async with self._placement:
             self._refuse_when_closing()
-            leaving = self._leaving(spec, keep_others, force)
-            # What still fits stays until the new one is ready: if that fails, nothing is lost.
-            staying = [e for e in leaving if spec.fits_beside and e.spec.model != spec.model]
-            await self._remove_all(e for e in leaving if e not in staying or e.is_settled)
-            engine = Engine(spec, str(next(self._numbers)), self._workplace)
-            self._engines[spec.model] = self._latest = engine
+            await self._inventory.refresh()
+            placement = self._decide(spec, load.terms)
+            await self._make_room(placement)
+            if not load.terms.is_for_request:
+                # Who loads it again wants it tried at once.
+                self._back_offs.pop(spec.model, None)
+            back_off, name = self._back_off_of(spec.model), str(next(self._numbers))
+            keeping = self._keeping(load, spec.model)
+            engine = Engine(placement.spec, name, self._workplace, back_off, keeping)
+            self._remembered[spec.model] = _Remembered(spec, keeping, load.terms.keep_others)
+            load.is_placed = True
+            self._latest = engine
+            self._roster.add(engine)
             await engine.ensure_ready()
-            await self._remove_all(e for e in staying if force or not self._is_asked(e))
+            await self._roster.remove_all(
+                other
+                for other in self._named(placement.stop_after)
+                if load.terms.force or not self._roster.is_asked(other)
+            )
             return engine
 
-    def _leaving(self, spec: EngineSpec, keep_others: bool, force: bool) -> list[Engine]:
-        """The engines that make room for `spec`; EngineBusy if one answers and isn't forced."""
-        leaving = [
-            engine
-            for engine in self._engines.values()
-            if engine.spec.model == spec.model
-            or (engine.spec.task == spec.task and (engine.is_settled or not keep_others))
-        ]
-        # Its own model's requests wait for the very load that is placed here.
-        others = [
-            e for e in leaving if e.busy or (e.spec.model != spec.model and self._is_asked(e))
-        ]
-        if others and not force:
-            names = ", ".join(engine.spec.model for engine in others)
-            raise EngineBusy(f"Answers are under way on what would have to make room: {names}.")
-        return leaving
+    def _decide(self, spec: EngineSpec, terms: Terms) -> Placement:
+        return eviction.place(
+            spec,
+            self._roster.residents(spec.model),
+            self.ledger().free_bytes,
+            keep_others=terms.keep_others,
+            force=terms.force,
+        )
 
-    def _is_asked(self, engine: Engine) -> bool:
-        """Whether a request is answered by it, or is about to be."""
-        return self._claims[engine.spec.model] > 0 and not engine.is_settled
+    async def _make_room(self, placement: Placement) -> None:
+        """Returns when what had to leave is gone and its memory is really back."""
+        leaving = self._named(placement.stop_first)
+        expected = self.ledger().free_bytes + _BACK_SHARE * sum(e.held_bytes() for e in leaving)
+        await self._roster.remove_all(leaving)
+        if not leaving or not self._inventory.devices_seen:
+            return  # main memory is back when its process is gone
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_BACK_SECONDS):
+                while self.ledger().free_bytes < expected:
+                    await asyncio.sleep(_POLL_SECONDS)
+                    await self._inventory.refresh()
 
-    async def _remove_all(self, engines: Iterable[Engine]) -> None:
-        await asyncio.gather(*(self._remove(engine) for engine in engines))
+    def _named(self, models: Iterable[str]) -> list[Engine]:
+        return [engine for model in models if (engine := self._roster.get(model)) is not None]
 
-    async def _remove(self, engine: Engine) -> None:
-        """Ends it and forgets it, even when the caller is cancelled meanwhile."""
-        if (removal := self._removals.get(engine)) is None:
-            removal = self._removals[engine] = asyncio.create_task(self._stop_and_forget(engine))
-            removal.add_done_callback(lambda _: self._removals.pop(engine))
-        await asyncio.shield(removal)
+    def _keeping(self, load: _Load, model: str) -> Keeping:
+        if load.terms.keeping is not None:
+            return load.terms.keeping
+        if (remembered := self._remembered.get(model)) is not None:
+            return remembered.keeping
+        return Keeping(ttl_seconds=self._workplace.settings.idle_unload_seconds)
 
-    async def _stop_and_forget(self, engine: Engine) -> None:
-        await engine.stop()
-        if self._engines.get(engine.spec.model) is engine:
-            del self._engines[engine.spec.model]
+    def _kept(self, engine: Engine, load: _Load) -> Engine:
+        if load.terms.keeping is not None:
+            engine.keep(load.terms.keeping)
+            remembered = self._remembered.get(engine.spec.model)
+            if remembered is not None:
+                changed = replace(remembered, keeping=load.terms.keeping)
+                self._remembered[engine.spec.model] = changed
+            self._stirred()
+        return engine
+
+    def _back_off_of(self, model: str) -> BackOff:
+        return self._back_offs.setdefault(model, BackOff(self._workplace.clock))
+
+    def _stirred(self) -> None:
         self.changed.publish()
+        self._roster.stir()
 
     def _forget(self, load: _Load) -> None:
-        if self._loads.get(load.spec.model) is load:
-            del self._loads[load.spec.model]
+        self._loads.remove(load)
         if not load.task.cancelled():
             # Whoever asked may be gone; the engine's state still tells why it failed.
             load.task.exception()
         self.changed.publish()
 
     def _only_model(self) -> str | None:
-        """The model meant by an unload that names none."""
-        names = [*self._loads, *(name for name in self._engines if name not in self._loads)]
-        return names[-1] if names else None
+        """The model meant by an unload that names none: one that is there, before one to come."""
+        models = [engine.spec.model for engine in self.engines]
+        settled = [model for model in models if model not in self._placing]
+        candidates = settled or [load.model for load in self._loads]
+        return candidates[-1] if candidates else None
 
     def _refuse_when_closing(self) -> None:
         if self._closing is not None:

@@ -22,6 +22,7 @@ from eloquio.errors import (
     EngineRejectedRequest,
     EngineUnavailable,
     ModelCannotChat,
+    NotImplementedHere,
 )
 
 _HEADERS = {"content-type": "application/json"}
@@ -164,6 +165,8 @@ def _classified(status: int, error: Mapping[str, Any]) -> EloquioError:
         return EngineUnavailable(
             "The engine isn't ready for requests yet.", evidence=words, retry_after_seconds=1
         )
+    if status == 501:
+        return NotImplementedHere(f"The engine can't do this: {words}", evidence=words)
     if status < 500 or _CALLERS_FAULT.match(words):
         return EngineRejectedRequest(f"The engine refused the request: {words}", evidence=words)
     return EngineFault(f"The engine failed at the request: {words}", evidence=words)

@@ -1,5 +1,6 @@
 """What an engine is to run: decided by `models`, carried out by `engines`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -71,13 +72,23 @@ class EngineSpec:
     options: EngineOptions = EngineOptions()
     context_length: int = field(default=0, compare=False)
     """The context to start with: the one asked for, or the one chosen where none was."""
+    memory_at: Callable[[int], MemoryPlan] | None = field(default=None, compare=False, repr=False)
+    """What it holds with another context than `context_length`."""
     projector_path: Path | None = None
     sampling: Sampling = Sampling()
     native_context_length: int = 0
     quant: str | None = None
-    fits_beside: bool = field(default=False, compare=False)
-    """Whether it can start while what it will replace still runs."""
     warnings: tuple[str, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """How long a model stays loaded: of no concern to its engine, so it changes without a start."""
+
+    ttl_seconds: float | None = None
+    """Ends it after so long without a request; None never."""
+    is_pinned: bool = False
+    """Only an unload that names it ends it."""
 
 
 def batch_tokens(device: str) -> int:

@@ -1,6 +1,21 @@
 """What a person should know of what they asked for."""
 
+from eloquio.engines.inventory import Build
 from eloquio.models.schema import LoadRequest
+
+
+def beyond_training(context: int, native: int | None) -> list[str]:
+    if not native or context <= native:
+        return []
+    return [f"The model was made for a context of {native} tokens; beyond it, answers get worse."]
+
+
+def unused_cards(build: Build) -> list[str]:
+    """What stays idle though a person will think that the model runs on it."""
+    if build.devices or not build.cards:
+        return []
+    names = ", ".join(card.name for card in build.cards)
+    return [f"This llama-server can't use {names}: the model runs on the processor."]
 
 
 def without_effect(request: LoadRequest) -> list[str]:

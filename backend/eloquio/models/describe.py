@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from eloquio.engines.engine import Engine
+from eloquio.engines.eviction import Placement
+from eloquio.engines.ledger import Ledger
 from eloquio.engines.pool import Pool
 from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan, Sampling
 from eloquio.engines.state import Failed, Ready, Starting, Stopped
@@ -11,8 +13,10 @@ from eloquio.models.catalog import ModelEntry
 from eloquio.models.loading import DEFAULT_CONTEXT, estimate
 from eloquio.models.schema import (
     CardStatus,
+    DeviceMemory,
     EngineStatus,
     Inference,
+    LedgerInfo,
     LoadedModel,
     LoadProgress,
     Memory,
@@ -78,8 +82,8 @@ def engine_status(engine: Engine) -> EngineStatus:
         queued=engine.waiting,
         memory=memory(engine.spec.memory),
         resident_bytes=engine.resident_bytes(),
-        ttl_left_s=None,
-        pinned=False,
+        ttl_left_s=engine.ttl_left_seconds,
+        pinned=engine.keeping.is_pinned,
         restarts=engine.restarts,
         last_error=None if error is None else error.body()["error"],
         loaded=loaded_model(engine),
@@ -98,14 +102,27 @@ def status(pool: Pool) -> StatusReply:
         is_audio=False,
         audio_type=None,
         has_audio_input=bool(active and active.has_audio_input),
-        loading=[*starting, *pool.queued],
+        loading=[*starting, *pool.queued, *pool.resolving],
         loaded=[engine.spec.model for engine in engines if isinstance(engine.state, Ready)],
         inference=active.inference if active else None,
         supports_reasoning=bool(active and active.supports_reasoning),
         supports_tools=bool(active and active.supports_tools),
         context_length=active.context_length if active else None,
         engines=[engine_status(engine) for engine in engines],
+        ledger=ledger(pool.ledger()),
         downloads=[],
+    )
+
+
+def ledger(known: Ledger) -> LedgerInfo:
+    return LedgerInfo(
+        total=known.total_bytes,
+        free=known.free_bytes,
+        promised=known.promised_bytes,
+        devices=[
+            DeviceMemory(id=d.id, name=d.name, total=d.total_bytes, free=d.free_bytes)
+            for d in known.devices
+        ],
     )
 
 
@@ -118,6 +135,10 @@ def load_progress(pool: Pool) -> LoadProgress:
         case _ if pool.queued:
             return LoadProgress(
                 model=pool.queued[0], phase="starting", message="Waiting for its turn."
+            )
+        case _ if pool.resolving:
+            return LoadProgress(
+                model=pool.resolving[0], phase="resolving", message="Looking at the model."
             )
         case Ready(load_seconds=seconds) if engine is not None:
             total = engine.spec.memory.weights_bytes
@@ -198,7 +219,9 @@ def model_card(entry: ModelEntry, statuses: Mapping[str, CardStatus]) -> ModelCa
     )
 
 
-def validation(spec: EngineSpec) -> ValidateReply:
+def validation(placement: Placement) -> ValidateReply:
+    """What a load would do, and to which models."""
+    spec = placement.spec
     return ValidateReply(
         valid=True,
         message="It can be loaded.",
@@ -209,4 +232,5 @@ def validation(spec: EngineSpec) -> ValidateReply:
         memory=memory(spec.memory),
         native_context_length=spec.native_context_length,
         warnings=list(spec.warnings),
+        stops=[*placement.stop_first, *placement.stop_after],
     )

@@ -4,42 +4,42 @@ import asyncio
 import re
 from pathlib import Path
 
-from eloquio.engines.devices import main_memory
-from eloquio.engines.inventory import Build, Inventory
-from eloquio.engines.kinds import llama_server
-from eloquio.engines.pool import Pool
-from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan
-from eloquio.errors import InvalidRequest, ModelDoesNotFit, ModelFileMissing, NotImplementedHere
+from eloquio.engines.eviction import SMALLEST_CONTEXT
+from eloquio.engines.inventory import Inventory
+from eloquio.engines.kinds import extra_args
+from eloquio.engines.pool import Terms
+from eloquio.engines.spec import EngineOptions, EngineSpec, Keeping, MemoryPlan
+from eloquio.errors import InvalidRequest, ModelFileMissing, NotImplementedHere
 from eloquio.models import advice, fit, references, sampling
 from eloquio.models.catalog import Catalog, ModelEntry
 from eloquio.models.schema import LoadRequest
 
 DEFAULT_CONTEXT = 4096
-SMALLEST_CONTEXT = 256
 _RPC_SERVER = re.compile(r"[A-Za-z0-9.\-]+:[0-9]{1,5}|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}")
 # What llama-server takes when it isn't told.
 DEFAULT_SLOTS = 4
-# Left to the system and to what else runs, so that a load doesn't push the desktop into swap.
-RESERVE_BYTES = 512 * 1024 * 1024
 
 
 class Planner:
     """Resolves, measures and decides; starts nothing."""
 
-    def __init__(self, catalog: Catalog, inventory: Inventory) -> None:
+    def __init__(
+        self, catalog: Catalog, inventory: Inventory, idle_unload_seconds: float | None = None
+    ) -> None:
         self._catalog = catalog
         self._inventory = inventory
+        self._idle_unload_seconds = idle_unload_seconds
 
-    async def plan_by_name(self, model: str, pool: Pool) -> EngineSpec:
+    async def plan_by_name(self, model: str) -> EngineSpec:
         """For a request that names a model on disk: loaded as it would be by default."""
-        return await self.plan(LoadRequest(model_path=model), pool)
+        return await self.plan(LoadRequest(model_path=model))
 
     async def id_of(self, model_path: str) -> str:
         """The public id of what a person calls `model_path`."""
         return (await asyncio.to_thread(self._catalog.resolve, model_path, None)).id
 
-    async def plan(self, request: LoadRequest, pool: Pool | None = None) -> EngineSpec:
-        """The engine for `request`. Memory that `pool`'s engines would give back counts as free."""
+    async def plan(self, request: LoadRequest) -> EngineSpec:
+        """The engine for `request`, with the context that it should have if there is room."""
         _refuse_what_is_not_there(request)
         entry = await asyncio.to_thread(
             self._catalog.resolve, request.model_path, request.gguf_variant
@@ -47,36 +47,40 @@ class Planner:
         options = await asyncio.to_thread(self._options, request)
         build = await self._inventory.build()
         device = build.devices[0].name if build.devices else "cpu"
-        free_bytes = await _free_bytes(build)
-        given_back_bytes = 0
-        if pool is not None and not request.keep_others:
-            given_back_bytes = sum(
-                engine.resident_bytes() or 0
-                for engine in pool.engines
-                if engine.spec.task == entry.task
-            )
-        # In a thread: a header can have thousands of layers.
-        context, plan, warnings = await asyncio.to_thread(
-            _placed, entry, options, free_bytes + given_back_bytes, device
-        )
         assert entry.header is not None
+        native = entry.header.context_length or DEFAULT_CONTEXT
+        context = options.context_length or native
+
+        def memory_at(context: int) -> MemoryPlan:
+            return estimate(entry, options, context, device)
+
         return EngineSpec(
             model=entry.id,
             display_name=entry.display_name,
             kind="llama_server",
             task=entry.task,
             model_path=entry.path,
-            memory=plan,
+            # In a thread: a header can have thousands of layers.
+            memory=await asyncio.to_thread(memory_at, context),
             options=options,
             context_length=context,
+            memory_at=memory_at,
             projector_path=entry.projector,
             sampling=sampling.recommended([entry.id, entry.display_name], entry.header),
             native_context_length=entry.header.context_length or 0,
-            # Not on a GPU: there an engine that finds little room would take fewer layers.
-            fits_beside=device == "cpu" and plan.total_bytes + RESERVE_BYTES <= free_bytes,
             quant=entry.quant,
-            warnings=(*warnings, *advice.without_effect(request)),
+            warnings=(
+                *advice.beyond_training(context, entry.header.context_length),
+                *advice.unused_cards(build),
+                *advice.without_effect(request),
+            ),
         )
+
+    def terms(self, request: LoadRequest) -> Terms:
+        """What the load may do to others, and how long its model stays."""
+        ttl = self._idle_unload_seconds if request.ttl_s is None else request.ttl_s or None
+        keeping = Keeping(ttl_seconds=ttl, is_pinned=request.pin)
+        return Terms(keep_others=request.keep_others, force=request.force, keeping=keeping)
 
     def _options(self, request: LoadRequest) -> EngineOptions:
         draft, adapters = request.draft_model, request.lora_adapters or ()
@@ -104,13 +108,6 @@ class Planner:
         return path
 
 
-async def _free_bytes(build: Build) -> int:
-    memory = await asyncio.to_thread(main_memory)
-    # Where the devices' memory is main memory too, it counts once.
-    own = [device.free_bytes for device in build.devices if device.kind != "metal"]
-    return memory.available_bytes + sum(own)
-
-
 def _refuse_what_is_not_there(request: LoadRequest) -> None:
     if request.engine in ("transformers", "unsloth", "remote"):
         raise NotImplementedHere(
@@ -118,7 +115,7 @@ def _refuse_what_is_not_there(request: LoadRequest) -> None:
             param="engine",
             next_step="Leave engine out, and name a GGUF model.",
         )
-    llama_server.refuse_untunable(request.extra_args or ())
+    extra_args.refuse_untunable(request.extra_args or ())
     for server in request.rpc_servers or ():
         if not _RPC_SERVER.fullmatch(server):
             raise InvalidRequest(
@@ -130,48 +127,6 @@ def _refuse_what_is_not_there(request: LoadRequest) -> None:
             param="max_seq_length",
             next_step=f"Give at least {SMALLEST_CONTEXT}, or 0 for the model's own.",
         )
-    if request.ttl_s is not None or request.pin:
-        raise NotImplementedHere(
-            "Idle time-outs and pinning aren't there yet.",
-            param="pin" if request.pin else "ttl_s",
-            next_step="Leave it out; a loaded model stays until another one is loaded.",
-        )
-
-
-def _placed(
-    entry: ModelEntry, options: EngineOptions, free_bytes: int, device: str
-) -> tuple[int, MemoryPlan, list[str]]:
-    """The context to load with, what it takes, and what the person should know of it.
-
-    A context that was asked for is given or refused; only the model's own, which nobody asked for,
-    is halved until it fits, and that is said.
-    """
-    assert entry.header is not None
-    native = entry.header.context_length or DEFAULT_CONTEXT
-    context = options.context_length or native
-    plan = estimate(entry, options, context, device)
-    budget = free_bytes - RESERVE_BYTES
-    warnings: list[str] = []
-    if options.context_length is None:
-        while plan.total_bytes > budget and context > SMALLEST_CONTEXT:
-            context = max(SMALLEST_CONTEXT, context // 2)
-            plan = estimate(entry, options, context, device)
-        if context < native:
-            warnings.append(
-                f"The model's whole context of {native} tokens doesn't fit into memory:"
-                f" it is loaded with {context}."
-            )
-    elif context > native and entry.header.context_length:
-        warnings.append(
-            f"The model was made for a context of {native} tokens; beyond it, answers get worse."
-        )
-    if plan.total_bytes > budget:
-        raise ModelDoesNotFit(
-            f"The model needs {_gib(plan.total_bytes)} with a context of {context} tokens;"
-            f" {_gib(max(budget, 0))} are free.",
-            param="max_seq_length",
-        )
-    return context, plan, warnings
 
 
 def estimate(
@@ -188,7 +143,3 @@ def estimate(
         options.cache_type_kv,
         device,
     )
-
-
-def _gib(size_bytes: int) -> str:
-    return f"{size_bytes / 1024**3:.1f} GiB"

@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Annotated
 
 import structlog
@@ -80,8 +81,10 @@ async def load_model(
     body: LoadRequest, pool: PoolNow, planner: PlannerNow, preferences: PreferencesNow
 ) -> LoadReply:
     """Load a model and answer when it is ready. A caller that leaves doesn't end the load."""
-    spec = await planner.plan(body, pool)
-    engine, was_loaded = await pool.load(spec, keep_others=body.keep_others, force=body.force)
+    engine, was_loaded = await pool.load(
+        body.model_path, lambda: planner.plan(body), planner.terms(body)
+    )
+    spec = engine.spec
     repeated = body.model_copy(update={"model_path": spec.model, "gguf_variant": None})
     try:
         await preferences.remember_load(
@@ -123,7 +126,8 @@ async def _progress_events(pool: Pool) -> AsyncIterator[bytes]:
 @router.post("/validate")
 async def validate_model(body: LoadRequest, pool: PoolNow, planner: PlannerNow) -> ValidateReply:
     """Whether a load would find a model that fits, and what it would take. Loads nothing."""
-    return describe.validation(await planner.plan(body, pool))
+    terms = replace(planner.terms(body), force=True)
+    return describe.validation(await pool.placement(await planner.plan(body), terms))
 
 
 @router.post("/unload")
@@ -131,10 +135,10 @@ async def unload_model(
     pool: PoolNow, planner: PlannerNow, body: UnloadRequest | None = None
 ) -> UnloadReply:
     """End a model's engine, or its load, at whatever point it is."""
-    asked = body.model_path if body else None
-    ended = await pool.unload(asked)
+    asked, force = (body.model_path, body.force) if body else (None, True)
+    ended = await pool.unload(asked, force=force)
     if ended is None and asked is not None:
-        ended = await pool.unload(await planner.id_of(asked))
+        ended = await pool.unload(await planner.id_of(asked), force=force)
     return UnloadReply(status="unloaded" if ended else "not_loaded", model=ended or asked)
 
 

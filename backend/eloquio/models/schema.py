@@ -47,8 +47,10 @@ class LoadRequest(ModelReference):
     """Ends the answers under way on models that have to make room."""
     load_in_4bit: bool = True
     is_lora: bool = False
-    ttl_s: Annotated[float, Field(gt=0)] | None = None
+    ttl_s: Annotated[float, Field(ge=0, le=10_000_000)] | None = None
+    """Unload it after so many seconds without a request; 0 never; null as the settings say."""
     pin: bool = False
+    """Only an unload that names it ends it: no other load, and no idle time-out."""
 
 
 class Memory(_Shape):
@@ -116,11 +118,15 @@ class ValidateReply(_Shape):
     memory: Memory | None
     native_context_length: int
     warnings: list[str]
+    stops: list[str]
+    """The models that would be unloaded for it."""
 
 
 class UnloadRequest(_Shape):
     model_path: str | None = None
     """Missing: the only model there is, or the one that was loaded last."""
+    force: bool = True
+    """False refuses with 409 while the model answers requests; true ends them."""
 
 
 class UnloadReply(_Shape):
@@ -151,6 +157,27 @@ class EngineStatus(_Shape):
     loaded: LoadedModel | None
 
 
+class DeviceMemory(_Shape):
+    """One accelerator's memory, in bytes, as its driver told it last."""
+
+    id: str
+    name: str
+    total: int
+    free: int
+
+
+class LedgerInfo(_Shape):
+    """The machine's memory as loads are measured against it, in bytes."""
+
+    total: int
+    """Main memory, and the accelerators' own."""
+    free: int
+    """What a load could still get: `promised` and a reserve for the system are taken off."""
+    promised: int
+    """What loaded models were planned with and haven't touched yet."""
+    devices: list[DeviceMemory]
+
+
 class StatusReply(_Shape):
     active_model: str | None
     is_vision: bool
@@ -166,6 +193,7 @@ class StatusReply(_Shape):
     supports_tools: bool
     context_length: int | None
     engines: list[EngineStatus]
+    ledger: LedgerInfo
     downloads: list[dict[str, Any]]
 
 

@@ -21,6 +21,7 @@ SHOWN_LINES = 60
 FIXABLE = "`scripts/check --fix` mends what can be mended."
 API_DOCUMENT = Path("openapi.json")
 API_TYPES = Path("frontend/src/api/schema.gen.ts")
+ERRORS_DOCUMENT = Path("docs/errors.md")
 END_TO_END = Path("tests/e2e")
 
 
@@ -79,6 +80,7 @@ class Checks:
             self._check("tsc", self._tsc(self._frontend)),
             self._check("tsc of the end-to-end tests", self._tsc(self._root / END_TO_END)),
             Step("API document and types", _never, self._api_is_fresh, shown_lines=SHOWN_LINES),
+            Step(str(ERRORS_DOCUMENT), _never, self._errors_are_fresh, shown_lines=SHOWN_LINES),
             self._check("lint-imports", [self._scripts / "lint-imports"]),
             self._check(
                 "dependency-cruiser",
@@ -92,7 +94,7 @@ class Checks:
         ]
 
     def fix(self, console: Console) -> None:
-        """Format, mend what the linters can, and write the API's document and types anew."""
+        """Format, mend what the linters can, and write anew what is made from the code."""
         progress = console.start("mending")
         commands: list[Command] = [
             [self._scripts / "ruff", "check", "--fix", "--quiet", "."],
@@ -109,6 +111,8 @@ class Checks:
             document = self._api_document(progress)
             (self._root / API_DOCUMENT).write_text(document, encoding="utf-8")
             self._write_types(self._root / API_TYPES, progress)
+            errors = self._errors_document(progress)
+            (self._root / ERRORS_DOCUMENT).write_text(errors, encoding="utf-8")
         except ToolFailed:
             console.finish(progress, "!!")
         else:
@@ -148,6 +152,11 @@ class Checks:
             self._write_types(types, progress)
             self._require_same(API_TYPES, types.read_text("utf-8"), "the types made from it")
 
+    def _errors_are_fresh(self, progress: Progress) -> None:
+        self._require_same(
+            ERRORS_DOCUMENT, self._errors_document(progress), "the errors' catalogue"
+        )
+
     def _require_same(self, path: Path, made: str, what: str) -> None:
         kept = self._root / path
         if not kept.exists() or kept.read_text("utf-8") != made:
@@ -167,6 +176,14 @@ class Checks:
         # Parsed, so that a warning printed beside it is found here and not by a reader.
         json.loads(document)
         return document
+
+    def _errors_document(self, progress: Progress) -> str:
+        return self._tools.run(
+            [self._scripts / "python", "-m", "eloquio.errors"],
+            cwd=self._root,
+            environment=environment_of_tools(),
+            progress=progress,
+        )
 
     def _write_types(self, target: Path, progress: Progress) -> None:
         self._run([self._bin / "openapi-typescript", API_DOCUMENT, "-o", target], progress)

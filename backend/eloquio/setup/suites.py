@@ -18,7 +18,7 @@ from eloquio.setup.tools import Command, SetupFailed, ToolFailed, Tools
 LIMIT_SECONDS = 20 * 60.0
 PAGE = "page"
 END_TO_END = "e2e"
-NOT_TESTS = {END_TO_END, "fixtures", "fakes"}
+NOT_TESTS = {END_TO_END, "fixtures"}
 SETTINGS_OF_A_PERSON = ("ELOQUIO_", "HF_", "HUGGING", "TRANSFORMERS_", "XDG_", "PYTEST_", "PYTHON")
 
 

@@ -1,4 +1,4 @@
-"""What this machine is: its processor, and its NVIDIA cards as their driver tells of them."""
+"""What this machine's processor is."""
 
 import functools
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from eloquio.engines.devices import Device, processor_features
+from eloquio.engines.devices import processor_features
 
 # The instruction sets that decide which build of an engine runs here, and how fast.
 _TELLING_FLAGS = (
@@ -40,36 +40,6 @@ def cpu() -> Cpu:
         cores=min(psutil.cpu_count(logical=False) or threads, threads),
         threads=threads,
         flags=tuple(flag for flag in _TELLING_FLAGS if flag in features),
-    )
-
-
-def nvidia_devices() -> list[Device]:
-    """The NVIDIA cards, with what is free of their memory now; none without their driver."""
-    # Only here: the library costs 20 ms, and most who start the server never ask.
-    import pynvml  # type: ignore[import-untyped]
-
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError:
-        return []
-    try:
-        return [_nvidia_device(index) for index in range(pynvml.nvmlDeviceGetCount())]
-    except pynvml.NVMLError:
-        return []
-    finally:
-        pynvml.nvmlShutdown()
-
-
-def _nvidia_device(index: int) -> Device:
-    import pynvml
-
-    handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-    memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
-    return Device(
-        id=f"CUDA{index}",
-        name=pynvml.nvmlDeviceGetName(handle),
-        total_bytes=memory.total,
-        free_bytes=memory.free,
     )
 
 

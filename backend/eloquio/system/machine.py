@@ -6,10 +6,10 @@ from dataclasses import asdict
 
 import psutil
 
-from eloquio.engines.devices import Device, main_memory
+from eloquio.engines.devices import Device, main_memory, nvidia_devices
 from eloquio.engines.inventory import Build, Inventory
 from eloquio.errors import EngineMissing
-from eloquio.system.devices import cpu, nvidia_devices
+from eloquio.system.devices import cpu
 from eloquio.system.schema import (
     CpuInfo,
     DeviceInfo,

@@ -5,17 +5,24 @@ import {
   useQuery,
   useQueryClient,
 } from "@tanstack/react-query";
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { create } from "zustand";
 import { bodyOf, http, type Schemas } from "./client";
 import { type ApiError, parseError, toApiError } from "./errors";
 import { followEvents } from "./events";
-
-export type LoadRequest = Schemas["LoadRequest"];
-export type LoadOptions = Omit<Partial<LoadRequest>, "model_path">;
+import { activeIn, forgetLastActive, noteActive, useLastActive } from "./last-active";
+import {
+  type LoadOptions,
+  type LoadRequest,
+  loadRequest,
+  noteRequest,
+  optionsOfLoad,
+} from "./load-requests";
 
 const LOAD = ["load"];
+const UNLOAD = ["unload"];
 const keys = { status: ["status"], models: ["models"], system: ["system"] };
+const CLOSE_POLL_MILLISECONDS = 400;
 const BUSY_POLL_MILLISECONDS = 1_500;
 const IDLE_POLL_MILLISECONDS = 5_000;
 
@@ -28,23 +35,45 @@ function isMoving(status: Schemas["StatusReply"]): boolean {
   );
 }
 
+type StatusOptions = {
+  /** Asks several times a second: for as long as the person waits for a change. */
+  isClose?: boolean;
+};
+
 /** What runs now; asked often only while something moves, and not at all in a hidden tab. */
-export function useStatus() {
+export function useStatus({ isClose = false }: StatusOptions = {}) {
   return useQuery({
     queryKey: keys.status,
-    queryFn: ({ signal }) => bodyOf(http.GET("/v1/status", { signal })),
+    queryFn: async ({ signal }) => {
+      const status = await bodyOf(http.GET("/v1/status", { signal }));
+      noteActive(status);
+      return status;
+    },
     staleTime: 1_000,
     refetchOnWindowFocus: "always",
-    refetchInterval: ({ state: { data } }) =>
-      data && isMoving(data) ? BUSY_POLL_MILLISECONDS : IDLE_POLL_MILLISECONDS,
+    refetchInterval: ({ state: { data } }) => {
+      if (isClose) return CLOSE_POLL_MILLISECONDS;
+      return data && isMoving(data) ? BUSY_POLL_MILLISECONDS : IDLE_POLL_MILLISECONDS;
+    },
   });
 }
 
 /** The loaded model that an answer would come from; null when none is, or none is known yet. */
 export function useActiveModel(): Schemas["LoadedModel"] | null {
   const { data } = useStatus();
-  if (!data?.active_model) return null;
-  return data.engines.find(({ model }) => model === data.active_model)?.loaded ?? null;
+  return data ? activeIn(data) : null;
+}
+
+/**
+ * The model that a message would reach: the active one, or the one that was active until it fell
+ * asleep or crashed, which a message by its name starts again. Null while another one is loading.
+ */
+export function useReachableModel(): Schemas["LoadedModel"] | null {
+  const active = useActiveModel();
+  const loading = useLoadState();
+  const last = useLastActive(({ loaded }) => loaded);
+  if (active) return active;
+  return loading.state === "loading" && loading.model !== last?.model ? null : last;
 }
 
 /** What is on disk, with what is loaded first. */
@@ -65,6 +94,11 @@ export function useSystem() {
   });
 }
 
+/** To be called when something else than a load may have changed what runs. */
+export function refreshStatus(client: QueryClient): Promise<void> {
+  return client.invalidateQueries({ queryKey: keys.status });
+}
+
 /** To be called after anything that changes what is loaded. */
 export async function refreshModels(client: QueryClient): Promise<void> {
   await Promise.all(Object.values(keys).map((queryKey) => client.invalidateQueries({ queryKey })));
@@ -77,6 +111,7 @@ export function useLoadModel() {
     mutationKey: LOAD,
     mutationFn: (body: LoadRequest) => bodyOf(http.POST("/v1/load", { body })),
     gcTime: Number.POSITIVE_INFINITY,
+    onSuccess: ({ model }, request) => noteRequest(model, request),
     onMutate: () => {
       useProgress.setState({ progress: null });
       // The status names what is loading as soon as the server has taken the request.
@@ -93,37 +128,59 @@ export function useLoadModel() {
   };
 }
 
-const DEFAULTS = {
-  trust_remote_code: false,
-  max_seq_length: 0,
-  engine: "auto",
-  keep_others: false,
-  force: false,
-  load_in_4bit: true,
-  is_lora: false,
-  pin: false,
-} as const satisfies LoadOptions;
-
-/** A load request as the API wants it: the model, and every option at its default. */
-export function loadRequest(model: string, options: LoadOptions = {}): LoadRequest {
-  return { ...DEFAULTS, ...options, model_path: model };
+function forget(client: QueryClient, mutationKey: string[]): void {
+  const cache = client.getMutationCache();
+  for (const mutation of cache.findAll({ mutationKey }))
+    if (mutation.state.status !== "pending") cache.remove(mutation);
 }
 
 function forgetLoads(client: QueryClient): void {
-  const cache = client.getMutationCache();
-  for (const mutation of cache.findAll({ mutationKey: LOAD }))
-    if (mutation.state.status !== "pending") cache.remove(mutation);
+  forget(client, LOAD);
   useProgress.setState({ progress: null });
+}
+
+/**
+ * Pins a loaded model, or lets it go again: a load that asks for the engine as it is changes only
+ * how long it is kept. It is no load for `useLoadState`: nothing starts.
+ */
+export function usePinModel() {
+  const client = useQueryClient();
+  return useMutation({
+    mutationFn: ({ loaded, pin }: { loaded: Schemas["LoadedModel"]; pin: boolean }) => {
+      const options = { ...optionsOfLoad(loaded.model, loaded), keep_others: true, pin };
+      return bodyOf(http.POST("/v1/load", { body: loadRequest(loaded.model, options) }));
+    },
+    onSuccess: ({ model }, { loaded, pin }) =>
+      noteRequest(model, loadRequest(model, { ...optionsOfLoad(model, loaded), pin })),
+    onSettled: () => refreshModels(client),
+  });
 }
 
 /** Unloads, or cancels the load of, one model; `force` ends the answers under way. */
 export function useUnloadModel() {
   const client = useQueryClient();
   return useMutation({
+    mutationKey: UNLOAD,
     mutationFn: ({ model, force = false }: { model: string; force?: boolean }) =>
       bodyOf(http.POST("/v1/unload", { body: { model_path: model, force } })),
+    onSuccess: (_, { model }) => forgetLastActive(model),
     onSettled: () => refreshModels(client),
   });
+}
+
+/** The unload that was refused last because the model answers requests, until it is dismissed. */
+export function useBusyUnload(): { model: string; error: ApiError; dismiss: () => void } | null {
+  const client = useQueryClient();
+  const last = useMutationState({
+    filters: { mutationKey: UNLOAD },
+    select: ({ state }) => ({
+      model: (state.variables as { model: string }).model,
+      error: state.error,
+    }),
+  }).at(-1);
+  const error = last?.error && toApiError(last.error);
+  if (!last || error?.code !== "engine_busy") return null;
+  return { model: last.model, error, dismiss: () => forget(client, UNLOAD) };
 }
 
 const useProgress = create<{ progress: Schemas["LoadProgress"] | null }>(() => ({
@@ -189,6 +246,15 @@ export function useDismissFailure() {
  */
 export function useFollowLoads(): void {
   const client = useQueryClient();
+  const { data: status } = useStatus();
+  const loaded = status?.loaded.join("\n");
+  const before = useRef(loaded);
+  useEffect(() => {
+    // Idle time-outs, crashes and other clients change what is loaded, too.
+    if (before.current !== undefined && before.current !== loaded)
+      void client.invalidateQueries({ queryKey: keys.models });
+    before.current = loaded;
+  }, [loaded, client]);
   const isLoading = useLoadState().state === "loading";
   useEffect(() => {
     if (!isLoading) return;

@@ -327,6 +327,20 @@ export interface components {
             /** Total Bytes */
             total_bytes: number;
         };
+        /**
+         * DeviceMemory
+         * @description One accelerator's memory, in bytes, as its driver told it last.
+         */
+        DeviceMemory: {
+            /** Free */
+            free: number;
+            /** Id */
+            id: string;
+            /** Name */
+            name: string;
+            /** Total */
+            total: number;
+        };
         /** EngineBuild */
         EngineBuild: {
             /**
@@ -442,6 +456,20 @@ export interface components {
              * @default false
              */
             trust_remote_code: boolean;
+        };
+        /**
+         * LedgerInfo
+         * @description The machine's memory as loads are measured against it, in bytes.
+         */
+        LedgerInfo: {
+            /** Devices */
+            devices: components["schemas"]["DeviceMemory"][];
+            /** Free */
+            free: number;
+            /** Promised */
+            promised: number;
+            /** Total */
+            total: number;
         };
         /**
          * LoadProgress
@@ -856,6 +884,7 @@ export interface components {
             is_gguf: boolean;
             /** Is Vision */
             is_vision: boolean;
+            ledger: components["schemas"]["LedgerInfo"];
             /** Loaded */
             loaded: string[];
             /** Loading */
@@ -905,6 +934,11 @@ export interface components {
         };
         /** UnloadRequest */
         UnloadRequest: {
+            /**
+             * Force
+             * @default true
+             */
+            force: boolean;
             /** Model Path */
             model_path?: string | null;
         };
@@ -930,6 +964,8 @@ export interface components {
             message: string;
             /** Native Context Length */
             native_context_length: number;
+            /** Stops */
+            stops: string[];
             /** Valid */
             valid: boolean;
             /** Warnings */

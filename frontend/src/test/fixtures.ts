@@ -90,6 +90,15 @@ export const anEngine = (
   ...changes,
 });
 
+/** 16 GiB, of which 8 GiB are free. */
+export const aLedger = (changes: Partial<Schemas["LedgerInfo"]> = {}): Schemas["LedgerInfo"] => ({
+  total: 16 * GIB,
+  free: 8 * GIB,
+  promised: 0,
+  devices: [],
+  ...changes,
+});
+
 export const aStatus = (changes: Partial<Schemas["StatusReply"]> = {}): Schemas["StatusReply"] => ({
   active_model: SMOLLM,
   is_vision: false,
@@ -105,6 +114,7 @@ export const aStatus = (changes: Partial<Schemas["StatusReply"]> = {}): Schemas[
   supports_tools: false,
   context_length: 8192,
   engines: [anEngine()],
+  ledger: aLedger(),
   downloads: [],
   ...changes,
 });

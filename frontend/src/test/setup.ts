@@ -1,6 +1,8 @@
 import "@testing-library/jest-dom/vitest";
 import { cleanup, configure } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, vi } from "vitest";
+import { useLastActive } from "@/api/last-active";
+import { useRequests } from "@/api/load-requests";
 import { server } from "./server";
 
 // A busy machine may take longer than the second that is usual; what is right is found at once.
@@ -31,5 +33,8 @@ afterEach(() => {
   cleanup();
   server.resetHandlers();
   localStorage.clear();
+  sessionStorage.clear();
+  useLastActive.setState(useLastActive.getInitialState(), true);
+  useRequests.setState(useRequests.getInitialState(), true);
 });
 afterAll(() => server.close());

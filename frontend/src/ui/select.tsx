@@ -3,7 +3,11 @@ import { Select as Radix } from "radix-ui";
 import { cn } from "./cn";
 import { fieldClasses } from "./input";
 
-type SelectOption<Value extends string> = { value: Value; label: string; hint?: string };
+type SelectOption<Value extends string> = {
+  value: Value;
+  label: string;
+  hint?: string | undefined;
+};
 
 type Props<Value extends string> = {
   id?: string;

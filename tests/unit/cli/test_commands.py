@@ -28,7 +28,7 @@ def test_a_load_says_what_is_loaded_and_what_the_engine_changed(eloquio, studio,
 def test_every_option_of_a_load_reaches_the_server(eloquio, studio, server):
     eloquio(
         *("load", "org/model:Q4_K_M", "--context", "4096", "--kv", "q8_0", "--gpu-layers", "0"),
-        *("--parallel", "2", "--keep-others", "--force"),
+        *("--parallel", "2", "--keep-others", "--force", "--unload-after", "60", "--pin"),
     )
     [(path, body)] = studio.asked
     assert path == "/v1/load"
@@ -40,6 +40,8 @@ def test_every_option_of_a_load_reaches_the_server(eloquio, studio, server):
         "n_parallel": 2,
         "keep_others": True,
         "force": True,
+        "ttl_s": 60,
+        "pin": True,
     }
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import httpx2 as httpx
 import pytest
 
-from fakes import llama_server as stand_in
+from eloquio.doctor.faults import stand_in
 from fixtures.running import BUILTIN, serving
 
 

@@ -13,8 +13,8 @@ import httpx2 as httpx
 import pytest
 
 from eloquio.auth.keys import known_key
+from eloquio.doctor.faults import stand_in
 from eloquio.settings import Settings
-from fakes import llama_server as stand_in
 from fixtures.running import BUILTIN, place, serving
 
 

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from eloquio.doctor.check import Check
+from eloquio.doctor.faults import stand_in
 from eloquio.doctor.proof import answers
 from eloquio.settings import Settings
-from fakes import llama_server as stand_in
 
 
 def prove(settings: Settings) -> Check:

@@ -1,6 +1,6 @@
 import pytest
 
-from eloquio.engines.engine import back_off_seconds
+from eloquio.engines.back_off import back_off_seconds
 
 
 @pytest.mark.parametrize(

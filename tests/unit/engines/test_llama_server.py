@@ -1,13 +1,15 @@
 import asyncio
 import os
 import sys
+from dataclasses import replace
 
 import psutil
 import pytest
 
 from eloquio.engines import devices
 from eloquio.engines.address import Address
-from eloquio.engines.kinds import llama_server
+from eloquio.engines.kinds import extra_args, llama_server
+from eloquio.engines.kinds.blame import Blame
 from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan, Sampling
 from eloquio.errors import EngineFlagUnknown, EngineMissing, InvalidRequest
 
@@ -17,6 +19,16 @@ FLAGS = frozenset(
         *("--batch-size", "--ubatch-size", "--temperature", "--chat-template-file"),
         *("--threads", "--threads-batch"),
     }
+)
+
+
+SEEN = llama_server.Facts(
+    context_length=8192,
+    chat_template="{{ messages }}",
+    is_vision=False,
+    has_audio_input=False,
+    supports_tools=False,
+    supports_reasoning=False,
 )
 
 
@@ -34,10 +46,11 @@ def spec_of(tmp_path, context_length=0, device="cpu", sampling=None, **options):
     )
 
 
-def command(tmp_path, spec, flags=FLAGS):
+def command(tmp_path, spec, flags=FLAGS, address=None, without=frozenset()):
     binary = llama_server.Binary(tmp_path / "llama-server", "path")
-    address = Address(socket_path=tmp_path / "0.sock")
-    return llama_server.command(spec, binary, flags, address, tmp_path / "0")
+    address = address or Address(socket_path=tmp_path / "0.sock")
+    options = llama_server.options(spec, flags, address, tmp_path / "0", without)
+    return llama_server.command(spec, binary, options)
 
 
 def has(arguments, *words):
@@ -94,11 +107,58 @@ def test_each_engine_has_a_template_file_of_its_own(tmp_path):
 
 
 def test_a_port_is_guarded_by_a_key_that_no_other_user_can_read(tmp_path):
-    binary = llama_server.Binary(tmp_path / "llama-server", "path")
-    address = Address(port=1234, key="secret")
-    arguments = llama_server.command(spec_of(tmp_path), binary, FLAGS, address, tmp_path / "0")
+    arguments = command(tmp_path, spec_of(tmp_path), address=Address(port=1234, key="secret"))
     assert "secret" not in " ".join(arguments)
     assert (tmp_path / "0.key").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_an_engine_failed_on_is_left_out_when_it_can_do_without(tmp_path):
+    spec = replace(spec_of(tmp_path), projector_path=tmp_path / "mmproj.gguf")
+    flags = FLAGS | {"--flash-attn"}
+    assert has(command(tmp_path, spec, flags), "--mmproj", str(tmp_path / "mmproj.gguf"))
+    without = {
+        Blame(part="projector", option="--mmproj"),
+        Blame(part="flash_attention", option="--flash-attn"),
+        Blame(part="option", option="--jinja"),
+    }
+    assert all(llama_server.can_do_without(spec, blame, flags) for blame in without)
+    arguments = command(tmp_path, spec, flags, without=frozenset(without))
+    assert has(arguments, "--flash-attn", "off")
+    assert "--mmproj" not in arguments
+    assert "--jinja" not in arguments
+    sentences = llama_server.differences(spec, SEEN, [], frozenset(without))
+    assert len(sentences) == 3
+
+
+def test_nothing_that_a_person_asked_for_is_left_out(tmp_path):
+    spec = spec_of(tmp_path, n_cpu_moe=3, cache_type_kv="q8_0")
+    asked = Blame(part="option", option="--n-cpu-moe")
+    assert not llama_server.can_do_without(spec, asked, FLAGS)
+    needed = Blame(part="flash_attention", option="--flash-attn")
+    assert not llama_server.can_do_without(spec, needed, FLAGS | {"--flash-attn"})
+
+
+@pytest.mark.parametrize(
+    ("layers", "line", "told"),
+    [
+        (None, "load_tensors: offloaded 31/31 layers to GPU", []),
+        (
+            None,
+            "load_tensors: offloaded 12/31 layers to GPU",
+            ["CUDA0 took 12 of 31 layers: the processor runs the rest."],
+        ),
+        (12, "load_tensors: offloaded 12/31 layers to GPU", []),
+        (99, "llm_load_tensors: offloaded 31/31 layers to GPU", []),
+        (
+            20,
+            "load_tensors: offloaded 0/31 layers to GPU",
+            ["The model runs on the processor alone: CUDA0 took none of it."],
+        ),
+    ],
+)
+def test_layers_that_the_accelerator_did_not_take_are_told(tmp_path, layers, line, told):
+    spec = spec_of(tmp_path, device="CUDA0", gpu_layers=layers)
+    assert llama_server.differences(spec, SEEN, ["…", line, "main: model loaded"]) == told
 
 
 @pytest.mark.parametrize(
@@ -115,11 +175,11 @@ def test_a_port_is_guarded_by_a_key_that_no_other_user_can_read(tmp_path):
 )
 def test_extra_arguments_that_do_more_than_tune_are_refused(arguments):
     with pytest.raises(InvalidRequest, match="extra_args"):
-        llama_server.refuse_untunable(arguments)
+        extra_args.refuse_untunable(arguments)
 
 
 def test_extra_arguments_that_tune_are_taken():
-    llama_server.refuse_untunable(["--threads", "1", "--keep", "-1", "--top_k", "4", "-fa", "on"])
+    extra_args.refuse_untunable(["--threads", "1", "--keep", "-1", "--top_k", "4", "-fa", "on"])
 
 
 async def help_of_the_prebuilt_engine(settings):
@@ -129,7 +189,7 @@ async def help_of_the_prebuilt_engine(settings):
 @pytest.mark.anyio
 async def test_most_of_what_may_be_tuned_is_known_to_the_real_engine(settings):
     known = await help_of_the_prebuilt_engine(settings)
-    tunable = set(llama_server._TUNING_FLAGS.split())
+    tunable = set(extra_args._TUNING_FLAGS.split())
     assert len(tunable & known) > 0.9 * len(tunable)
     assert not {"--model", "--host", "--hf-repo", "--log-file", "--tools", "--rpc"} & tunable
 

@@ -11,6 +11,7 @@ from eloquio.engines.relay import _mended_error, engine_error
         (400, {"error": {"code": 400, "message": "bad n"}}, "engine_rejected_request", "bad n"),
         (500, {"error": {"code": 500, "message": "odd"}}, "engine_error", "odd"),
         (503, {"error": {"code": 503, "message": "Loading"}}, "engine_unavailable", "isn't ready"),
+        (501, {"error": {"code": 501, "message": "no embeddings"}}, "not_implemented", "no emb"),
         (500, {"error": "no object"}, "engine_error", "500"),
         (502, "<html>", "engine_error", "502"),
     ],

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
+from eloquio.doctor.faults import stand_in
 from eloquio.engines.inventory import Inventory
 from eloquio.engines.pool import Pool
 from eloquio.models import describe
 from eloquio.models.loading import Planner
 from eloquio.models.schema import LoadRequest
-from fakes import llama_server as stand_in
 from fixtures.gguf_files import write_model
 
 pytestmark = pytest.mark.anyio
@@ -30,22 +30,26 @@ def planner(catalog, settings, folder):
 
 @pytest.fixture
 async def pool(settings, planner):
-    pool = Pool(settings, planner)
+    pool = Pool(settings, planner, Inventory(settings))
     yield pool
     await pool.close()
 
 
-async def test_a_reload_that_waits_is_not_called_ready_for_the_engine_before_it(pool, planner):
-    await pool.load(await planner.plan(LoadRequest(model_path="one")))
-    assert describe.load_progress(pool).phase == "ready"
-    changed = await planner.plan(LoadRequest(model_path="one", max_seq_length=1024))
+async def load(pool, planner, model, **options):
+    request = LoadRequest(model_path=model, **options)
+    return await pool.load(model, lambda: planner.plan(request), planner.terms(request))
 
-    reload = asyncio.create_task(pool.load(changed))
+
+async def test_a_reload_that_waits_is_not_called_ready_for_the_engine_before_it(pool, planner):
+    await load(pool, planner, "one")
+    assert describe.load_progress(pool).phase == "ready"
+
+    reload = asyncio.create_task(load(pool, planner, "one", max_seq_length=1024))
     await asyncio.sleep(0)
     waiting = describe.load_progress(pool)
     await reload
 
-    assert (waiting.model, waiting.phase) == ("one", "starting")
+    assert (waiting.model, waiting.phase) == ("one", "resolving")
     assert describe.load_progress(pool).phase == "ready"
 
 
@@ -55,8 +59,9 @@ async def test_each_card_says_what_became_of_its_model(pool, planner, catalog):
         return {card.id: card.status for card in cards}
 
     assert statuses() == {"one": "on_disk", "other": "on_disk"}
-    loading = asyncio.create_task(pool.load(await planner.plan(LoadRequest(model_path="other"))))
-    await asyncio.sleep(0)
+    loading = asyncio.create_task(load(pool, planner, "other"))
+    while not pool.queued:
+        await asyncio.sleep(0)
     assert statuses() == {"other": "loading", "one": "on_disk"}
     await loading
     assert list(statuses().items()) == [("other", "loaded"), ("one", "on_disk")]

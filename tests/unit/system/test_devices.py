@@ -7,8 +7,14 @@ import psutil
 import pynvml
 import pytest
 
-from eloquio.engines.devices import MIB, Device, main_memory, parse_list_devices
-from eloquio.system.devices import cpu, nvidia_devices
+from eloquio.engines.devices import (
+    MIB,
+    Device,
+    main_memory,
+    nvidia_devices,
+    parse_list_devices,
+)
+from eloquio.system.devices import cpu
 
 ROW = "  CUDA0: NVIDIA GeForce RTX 4090 (24082 MiB, 23664 MiB free)"
 

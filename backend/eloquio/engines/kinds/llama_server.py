@@ -14,11 +14,12 @@ from typing import Any, Literal
 from eloquio.engines.address import Address
 from eloquio.engines.devices import processor_cores, processor_features
 from eloquio.engines.exits import last_lines, start_failure
+from eloquio.engines.kinds.blame import Blame
 from eloquio.engines.launch import CANNOT_RUN
 from eloquio.engines.log import LogRing
 from eloquio.engines.process import EngineProcess
 from eloquio.engines.spec import EngineSpec, batch_tokens
-from eloquio.errors import EngineFlagUnknown, EngineMissing, InvalidRequest
+from eloquio.errors import EngineFlagUnknown, EngineMissing
 from eloquio.settings import Settings
 
 _HELP_TIMEOUT_SECONDS = 20.0
@@ -26,38 +27,12 @@ _HELP_LINES = 5000
 _PING_SECONDS = 10
 # Where set-up installs the one it builds, below the environment's prefix.
 _BUILT_HERE = "llama.cpp/bin/llama-server"
+# What every build of these years writes of the layers it put on accelerators.
+_OFFLOADED = re.compile(r"offloaded (\d+)/(\d+) layers to GPU")
 # What ggml's CPU library inside the wheel uses without asking the processor first.
 _WHEEL_CPU_FEATURES = frozenset(
     {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16"}
 )
-# What a person may tune by `extra_args`; all else could move the engine's socket, keys, files or
-# model, fetch something, or run something.
-_TUNING_FLAGS = """
-    -t --threads -tb --threads-batch -C --cpu-mask -Cr --cpu-range --cpu-strict --prio --poll
-    -Cb --cpu-mask-batch -Crb --cpu-range-batch --cpu-strict-batch --prio-batch --poll-batch
-    -b --batch-size -ub --ubatch-size --keep --swa-full -fa --flash-attn -lv --verbosity
-    --rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx
-    --yarn-ext-factor --yarn-attn-factor --yarn-beta-slow --yarn-beta-fast
-    -kvo --kv-offload -nkvo --no-kv-offload -ctk --cache-type-k -ctv --cache-type-v
-    --repack -nr --no-repack --no-host --mlock --mmap --no-mmap -lm --load-mode --numa
-    -dev --device -ot --override-tensor --override-kv --op-offload --no-op-offload
-    -cmoe --cpu-moe -ncmoe --n-cpu-moe -ngl --gpu-layers --n-gpu-layers -sm --split-mode
-    -mg --main-gpu -fit --fit -fitt --fit-target -fitc --fit-ctx --check-tensors
-    --warmup --no-warmup --cache-prompt --no-cache-prompt --cache-reuse -cram --cache-ram
-    -ctxcp --ctx-checkpoints -kvu --kv-unified -no-kvu --no-kv-unified -cb --cont-batching
-    -nocb --no-cont-batching --context-shift --no-context-shift --pooling
-    -sps --slot-prompt-similarity --image-min-tokens --image-max-tokens
-    --mmproj-offload --no-mmproj-offload --draft-max --draft-min --draft-p-min
-    --spec-draft-n-max --spec-draft-n-min --spec-draft-p-min
-    --reasoning-format -rea --reasoning --reasoning-effort --reasoning-budget
-    --reasoning-preserve --no-reasoning-preserve --chat-template-kwargs --skip-chat-parsing
-    --no-skip-chat-parsing --prefill-assistant --no-prefill-assistant
-    --samplers --sampling-seq -s --seed --ignore-eos --temp --temperature --top-k --top-p --min-p
-    --top-nsigma --xtc-probability --xtc-threshold --typical --repeat-last-n --repeat-penalty
-    --presence-penalty --frequency-penalty --dry-multiplier --dry-base --dry-allowed-length
-    --dry-penalty-last-n --dynatemp-range --dynatemp-exp --mirostat --mirostat-lr --mirostat-ent
-    -n --predict --n-predict --threads-http --timeout -to
-"""
 
 
 @dataclass(frozen=True)
@@ -180,17 +155,67 @@ def _flags_in(help_text: str) -> frozenset[str]:
     return frozenset(re.findall(r"(?<![\w-])--?[a-z][\w-]*", help_text))
 
 
-def command(
-    spec: EngineSpec, binary: Binary, flags: frozenset[str], address: Address, files: Path
-) -> list[str]:
-    """The command line. The files that it names are written, each called `files` and an ending.
+Option = tuple[str, ...]
 
-    An option of ours that this binary doesn't know is left out; one that a person asked for is an
-    error. Recommended sampling is given here, so that a request's bytes need no change.
+
+def options(
+    spec: EngineSpec,
+    flags: frozenset[str],
+    address: Address,
+    files: Path,
+    without: frozenset[Blame] = frozenset(),
+) -> list[Option]:
+    """The command line's options. The files that they name are written: `files` and an ending.
+
+    An option of ours that this binary doesn't know is left out, as is what it failed on before;
+    one that a person asked for is an error. Recommended sampling is given here, so that a request's
+    bytes need no change.
     """
-    arguments = [str(binary.path), "--model", str(spec.model_path), "--alias", spec.model]
-    arguments += _listening(address, files)
-    ours: list[tuple[str, ...]] = [
+    left_out = {blame.option for blame in without if blame.part == "option"}
+    ours = [option for option in _ours(spec) if option[0] in flags and option[0] not in left_out]
+    asked = _asked(spec, files)
+    for option in asked:
+        if option[0] not in flags:
+            raise EngineFlagUnknown(f"This llama-server doesn't know the option {option[0]}.")
+    parts = {blame.part for blame in without}
+    if spec.projector_path and "projector" not in parts:
+        asked.append(("--mmproj", str(spec.projector_path)))
+    if "flash_attention" in parts:
+        ours.append(("--flash-attn", "off"))
+    model = ("--model", str(spec.model_path))
+    return [model, ("--alias", spec.model), *_listening(address, files), *ours, *asked]
+
+
+def command(spec: EngineSpec, binary: Binary, options: Sequence[Option]) -> list[str]:
+    return [str(binary.path), *(word for o in options for word in o), *spec.options.extra_args]
+
+
+def can_do_without(spec: EngineSpec, blame: Blame, flags: frozenset[str]) -> bool:
+    """Whether it may be started without what it failed on: nothing that a person asked for."""
+    match blame.part:
+        case "projector":
+            return spec.projector_path is not None
+        case "flash_attention":
+            # A cache in whole blocks needs it.
+            needs_it = spec.options.cache_type_kv not in (None, "f16", "bf16", "f32")
+            return "--flash-attn" in flags and not needs_it
+        case "option":
+            return blame.option in {option[0] for option in _ours(spec)}
+
+
+def concession(blame: Blame) -> str:
+    """What a person should know of an engine that runs without what it failed on."""
+    match blame.part:
+        case "projector":
+            return "The engine failed on the model's projector: without it, it can't see pictures."
+        case "flash_attention":
+            return "The engine failed with flash attention: it runs without, slower on long texts."
+        case "option":
+            return f"The engine refused its option {blame.option}: it runs without."
+
+
+def _ours(spec: EngineSpec) -> list[Option]:
+    found: list[Option] = [
         ("--jinja",),
         ("--metrics",),
         ("--slots",),
@@ -203,18 +228,11 @@ def command(
     ]
     if spec.memory.device == "cpu":
         batch = str(batch_tokens("cpu"))
-        ours += [("--batch-size", batch), ("--ubatch-size", batch), *_threads(processor_cores())]
-    for option in ours:
-        if option[0] in flags:
-            arguments += option
-    for option in _asked(spec, files):
-        if option[0] not in flags:
-            raise EngineFlagUnknown(f"This llama-server doesn't know the option {option[0]}.")
-        arguments += option
-    return [*arguments, *spec.options.extra_args]
+        found += [("--batch-size", batch), ("--ubatch-size", batch), *_threads(processor_cores())]
+    return found
 
 
-def _threads(cores: int) -> list[tuple[str, str]]:
+def _threads(cores: int) -> list[Option]:
     """Writing an answer leaves a core to the page, the backend and whoever else is at work.
 
     Its threads wait for each other at every layer: one that has to share its core holds up all.
@@ -222,17 +240,18 @@ def _threads(cores: int) -> list[tuple[str, str]]:
     return [("--threads", str(max(1, cores - 1))), ("--threads-batch", str(cores))]
 
 
-def _listening(address: Address, files: Path) -> list[str]:
+def _listening(address: Address, files: Path) -> list[Option]:
     if address.socket_path is not None:
-        return ["--host", str(address.socket_path)]
+        return [("--host", str(address.socket_path))]
     key_file = files.with_suffix(".key")
     key_file.touch(mode=0o600)
     key_file.write_text(address.key)
     # In a file: an argument list can be read by every user of the machine.
-    return ["--host", "127.0.0.1", "--port", str(address.port), "--api-key-file", str(key_file)]
+    port = ("--port", str(address.port))
+    return [("--host", "127.0.0.1"), port, ("--api-key-file", str(key_file))]
 
 
-def _sampling(spec: EngineSpec) -> list[tuple[str, str]]:
+def _sampling(spec: EngineSpec) -> list[Option]:
     values = {
         "--temperature": spec.sampling.temperature,
         "--top-p": spec.sampling.top_p,
@@ -244,9 +263,9 @@ def _sampling(spec: EngineSpec) -> list[tuple[str, str]]:
     return [(flag, f"{value:g}") for flag, value in values.items() if value is not None]
 
 
-def _asked(spec: EngineSpec, files: Path) -> list[tuple[str, ...]]:
+def _asked(spec: EngineSpec, files: Path) -> list[Option]:
     options = spec.options
-    asked: list[tuple[str, ...]] = []
+    asked: list[Option] = []
     if spec.context_length:
         asked.append(("--ctx-size", str(spec.context_length)))
     if options.n_parallel:
@@ -271,29 +290,11 @@ def _asked(spec: EngineSpec, files: Path) -> list[tuple[str, ...]]:
         asked.append(("--chat-template-file", str(template)))
     if options.draft_model:
         asked.append(("--model-draft", str(options.draft_model)))
-    if spec.projector_path:
-        asked.append(("--mmproj", str(spec.projector_path)))
     if options.lora_adapters:
         asked.append(("--lora", ",".join(str(adapter) for adapter in options.lora_adapters)))
     if options.rpc_servers:
         asked.append(("--rpc", ",".join(options.rpc_servers)))
     return asked
-
-
-def refuse_untunable(arguments: Sequence[str]) -> None:
-    """InvalidRequest for an extra argument that doesn't only tune the engine."""
-    for argument in arguments:
-        if not argument.isprintable():
-            raise InvalidRequest("extra_args may hold printable text only.", param="extra_args")
-        # llama-server takes --top_k for --top-k.
-        name = argument.partition("=")[0].replace("_", "-")
-        is_flag = name.startswith("-") and not re.match(r"-[\d.]", name)
-        if is_flag and name not in _TUNING_FLAGS.split():
-            raise InvalidRequest(
-                f"extra_args may not hold {name}: only options that tune the engine are taken.",
-                param="extra_args",
-                next_step="Leave it out; a load's own fields name the model, files and servers.",
-            )
 
 
 def facts(properties: Mapping[str, Any]) -> Facts:
@@ -315,16 +316,37 @@ def facts(properties: Mapping[str, Any]) -> Facts:
     )
 
 
-def differences(spec: EngineSpec, seen: Facts) -> list[str]:
-    """What the engine made of what was asked, where that isn't the same: sentences for a person."""
-    found: list[str] = []
+def differences(
+    spec: EngineSpec, seen: Facts, lines: Sequence[str], without: frozenset[Blame] = frozenset()
+) -> list[str]:
+    """What the engine made of what was asked, where that isn't the same: sentences for a person.
+
+    `lines` are what it wrote while it started, `without` what it was started without.
+    """
+    found = sorted(concession(blame) for blame in without)
     asked = spec.context_length
     if asked and seen.context_length < asked:
         found.append(
             f"The engine made a context of {seen.context_length} tokens instead of {asked}."
         )
-    if spec.projector_path and not seen.is_vision and not seen.has_audio_input:
+    has_projector = spec.projector_path and all(blame.part != "projector" for blame in without)
+    if has_projector and not seen.is_vision and not seen.has_audio_input:
         found.append("The engine didn't take the model's picture projector: it can't see pictures.")
     if spec.task == "chat" and not seen.chat_template:
         found.append("The model brings no chat template: the engine uses a general one.")
+    if spec.memory.device != "cpu":
+        found += _left_to_the_processor(spec, lines)
     return found
+
+
+def _left_to_the_processor(spec: EngineSpec, lines: Sequence[str]) -> list[str]:
+    told = [match for line in lines if (match := _OFFLOADED.search(line))]
+    if not told:
+        return []
+    taken, layers = int(told[-1][1]), int(told[-1][2])
+    wanted = layers if spec.options.gpu_layers is None else min(spec.options.gpu_layers, layers)
+    if taken >= wanted:
+        return []
+    if taken == 0:
+        return [f"The model runs on the processor alone: {spec.memory.device} took none of it."]
+    return [f"{spec.memory.device} took {taken} of {layers} layers: the processor runs the rest."]

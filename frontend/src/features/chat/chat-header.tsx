@@ -1,5 +1,5 @@
 import { Download, FileJson, FileText, PanelLeft, Settings2 } from "lucide-react";
-import { useActiveModel } from "@/api/models";
+import { useActiveModel, useReachableModel } from "@/api/models";
 import { Button } from "@/ui/button";
 import {
   DropdownMenu,
@@ -13,6 +13,7 @@ import { download, fileName, toJson, toMarkdown } from "./export";
 import { changedCount, untouched, useSettings } from "./sampling";
 import { SettingsPanel } from "./settings-panel";
 import type { Conversation } from "./tree";
+import { WarningsButton } from "./warnings-button";
 
 type Props = {
   conversation: Conversation | undefined;
@@ -21,6 +22,7 @@ type Props = {
 };
 
 export function ChatHeader({ conversation, isListOpen, onToggleList }: Props) {
+  const active = useActiveModel();
   return (
     <header className="flex h-12 shrink-0 items-center gap-1 px-3">
       <IconButton
@@ -33,6 +35,7 @@ export function ChatHeader({ conversation, isListOpen, onToggleList }: Props) {
       <h1 className="min-w-0 flex-1 truncate px-1 font-medium text-sm">
         {conversation?.title || "New chat"}
       </h1>
+      {active && <WarningsButton model={active} />}
       {conversation && <ExportMenu conversation={conversation} />}
       <SettingsButton />
     </header>
@@ -68,7 +71,7 @@ function ExportMenu({ conversation }: { conversation: Conversation }) {
 }
 
 function SettingsButton() {
-  const model = useActiveModel();
+  const model = useReachableModel();
   const settings = useSettings(({ byModel }) => (model ? byModel[model.model] : undefined));
   const changed = changedCount(settings ?? untouched);
   return (

@@ -1,4 +1,6 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
+import { refreshStatus } from "@/api/models";
 import { Sheet, SheetContent } from "@/ui/sheet";
 import { ChatHeader } from "./chat-header";
 import { useChatStore } from "./chat-store";
@@ -24,6 +26,7 @@ export function ChatPage() {
     prefetchMarkdown();
   }, []);
   useStopOnEscape(isRunning ? currentId : null);
+  useStatusAtEnd(isRunning);
   const isWide = useIsWide();
   const [isHidden, setHidden] = useState(() => browserStorage.getItem(LIST_HIDDEN) === "yes");
   const [isSheetOpen, setSheetOpen] = useState(false);
@@ -83,6 +86,14 @@ function useStopOnEscape(conversationId: string | null) {
     window.addEventListener("keydown", onKeyDown);
     return () => window.removeEventListener("keydown", onKeyDown);
   }, [conversationId]);
+}
+
+/** A reply's end may be an engine's: the page learns at once what became of it. */
+function useStatusAtEnd(isRunning: boolean) {
+  const client = useQueryClient();
+  useEffect(() => {
+    if (isRunning) return () => void refreshStatus(client);
+  }, [isRunning, client]);
 }
 
 function Announcer() {

@@ -1,9 +1,16 @@
 import type { Schemas } from "@/api/client";
-import { useActiveModel, useLoadModel, useLoadState, useModels, useStatus } from "@/api/models";
-import { formatBytes } from "@/lib/format";
+import {
+  useActiveModel,
+  useLoadModel,
+  useLoadState,
+  useModels,
+  useReachableModel,
+  useStatus,
+} from "@/api/models";
 import { Button } from "@/ui/button";
 import { Spinner } from "@/ui/spinner";
 import { useChatStore } from "./chat-store";
+import { amountOf } from "./load-words";
 
 /** The model to offer when none is loaded: the one that answered last, the built-in, or any. */
 export function modelToOffer(
@@ -29,24 +36,45 @@ function useLastModelUsed(): string | undefined {
   });
 }
 
-/** Why nothing can be sent now, and the way out; nothing at all once a model can chat. */
+/** Why nothing can be sent now, and the way out; or that sending wakes the model first. */
 export function ModelGate() {
   const status = useStatus();
   const active = useActiveModel();
+  const reachable = useReachableModel();
   const load = useLoadState();
   if (active?.task === "chat") return null;
   if (status.isPending) return <Note>Asking what is loaded…</Note>;
   if (load.state === "loading")
     return (
       <Note>
-        <Spinner /> Loading {load.model}
-        {load.progress?.total_bytes
-          ? ` (${formatBytes(load.progress.bytes)} of ${formatBytes(load.progress.total_bytes)})`
-          : "…"}
+        <Spinner />
+        {load.model === reachable?.model
+          ? `${reachable.display_name} is being loaded again`
+          : `Loading ${load.model}`}{" "}
+        {amountOf(load) || "…"}
       </Note>
     );
   if (status.isError) return <Note>Eloquio can't be reached; what you write here is kept.</Note>;
+  if (active === null && reachable?.task === "chat")
+    return <Asleep model={reachable} engines={status.data.engines} />;
   return <Offer isOther={active !== null} failed={load.state === "failed" ? load.model : null} />;
+}
+
+type AsleepProps = {
+  model: Schemas["LoadedModel"];
+  engines: readonly Schemas["EngineStatus"][];
+};
+
+function Asleep({ model: { model, display_name: name }, engines }: AsleepProps) {
+  const engine = engines.find((candidate) => candidate.model === model);
+  const hasFailed = engine?.status.state === "failed";
+  return (
+    <Note>
+      {hasFailed
+        ? `The engine of ${name} has stopped. Your next message starts it again.`
+        : `${name} is asleep. Your next message loads it again.`}
+    </Note>
+  );
 }
 
 function Offer({ isOther, failed }: { isOther: boolean; failed: string | null }) {

@@ -5,6 +5,7 @@ import { Button } from "@/ui/button";
 import { CopyButton } from "@/ui/copy-button";
 import { ErrorNote } from "@/ui/error-note";
 import { IconButton } from "@/ui/icon-button";
+import { AfterCrash } from "./after-crash";
 import { BranchSwitch, type Place, placeOf } from "./branch-switch";
 import { type Asked, useChatStore } from "./chat-store";
 import { focusComposer } from "./composer";
@@ -13,6 +14,7 @@ import { LazyMarkdown } from "./lazy-markdown";
 import { ReplyFacts } from "./reply-facts";
 import { Thinking } from "./thinking";
 import type { Fault, Reply } from "./tree";
+import { Waiting } from "./waiting";
 
 type Props = Place & {
   reply: Reply;
@@ -34,26 +36,11 @@ export const ReplyView = memo(function ReplyView(props: Props) {
         <Thinking text={reasoning} seconds={reasoningSeconds} isThinking={isRunning && !content} />
       )}
       {content && <LazyMarkdown text={content} isStreaming={isRunning} />}
-      {isRunning && !content && !reasoning && <Waiting />}
+      {isRunning && !content && !reasoning && <Waiting model={reply.model} />}
       {!isRunning && <Ending {...props} />}
     </article>
   );
 });
-
-function Waiting() {
-  return (
-    <p className="flex items-center gap-1.5 py-2">
-      <span className="sr-only">Waiting for the first token</span>
-      {["0ms", "160ms", "320ms"].map((animationDelay) => (
-        <span
-          key={animationDelay}
-          style={{ animationDelay }}
-          className="size-2 animate-pulse rounded-full bg-muted-foreground"
-        />
-      ))}
-    </p>
-  );
-}
 
 function Ending({ reply, asked, isBusy, isLast, ...place }: Props) {
   const { regenerate, continueReply } = useChatStore.getState();
@@ -78,9 +65,12 @@ function Ending({ reply, asked, isBusy, isLast, ...place }: Props) {
           error={errorOf(outcome.fault)}
           title={content ? "The reply broke off" : "No reply came"}
           actions={
-            <Button size="sm" intent="secondary" disabled={isDisabled} onClick={askAgain}>
-              <RefreshCw aria-hidden /> Retry
-            </Button>
+            <>
+              <Button size="sm" intent="secondary" disabled={isDisabled} onClick={askAgain}>
+                <RefreshCw aria-hidden /> Retry
+              </Button>
+              {isLast && <AfterCrash model={reply.model} fault={outcome.fault} />}
+            </>
           }
         />
       )}

@@ -1,14 +1,17 @@
 import { useMemo } from "react";
-import { useActiveModel } from "@/api/models";
+import { useReachableModel } from "@/api/models";
 import type { Asked } from "./chat-store";
 import { untouched, useSettings } from "./sampling";
 
-/** The loaded model with what the person set for it; null while nothing can be asked. */
+/**
+ * The model that a message would reach, with what the person set for it; null while nothing can be
+ * asked. One that is asleep can be: the message wakes it.
+ */
 export function useAsked(): Asked | null {
-  const active = useActiveModel();
-  const model = active?.task === "chat" ? active.model : null;
+  const reachable = useReachableModel();
+  const model = reachable?.task === "chat" ? reachable.model : null;
   const settings = useSettings(({ byModel }) => (model ? byModel[model] : undefined)) ?? untouched;
-  const supportsReasoning = active?.supports_reasoning ?? false;
+  const supportsReasoning = reachable?.supports_reasoning ?? false;
   return useMemo(
     () => (model ? { model, settings, supportsReasoning } : null),
     [model, settings, supportsReasoning],

@@ -1,4 +1,4 @@
-import { useActiveModel } from "@/api/models";
+import { useReachableModel } from "@/api/models";
 import { Button } from "@/ui/button";
 import { type Asked, useChatStore } from "./chat-store";
 
@@ -11,7 +11,7 @@ const openings = [
 
 /** A new chat, before its first message. */
 export function Welcome({ asked }: { asked: Asked | null }) {
-  const model = useActiveModel();
+  const model = useReachableModel();
   return (
     <div className="flex min-h-0 flex-1 flex-col items-center justify-center gap-8 overflow-y-auto p-6 text-center">
       <div className="space-y-2">

@@ -1,8 +1,7 @@
 import { ChevronRight } from "lucide-react";
-import { useId } from "react";
 import { Field } from "@/ui/field";
 import { Input, Textarea } from "@/ui/input";
-import { Switch } from "@/ui/switch";
+import { KeepingOptions } from "./keeping-options";
 import type { LoadForm, LoadFormErrors } from "./load-options";
 
 type Props = {
@@ -12,7 +11,6 @@ type Props = {
 };
 
 export function AdvancedOptions({ form, errors, onChange }: Props) {
-  const keepOthers = useId();
   return (
     <details className="group rounded-lg border">
       <summary className="flex min-h-11 list-none items-center gap-2 rounded-lg px-4 font-medium text-sm">
@@ -73,21 +71,7 @@ export function AdvancedOptions({ form, errors, onChange }: Props) {
             />
           )}
         </Field>
-        <div className="flex items-center justify-between gap-4">
-          <div>
-            <label htmlFor={keepOthers} className="font-medium text-sm">
-              Keep other models loaded
-            </label>
-            <p className="text-muted-foreground text-xs">
-              Otherwise they are unloaded to make room.
-            </p>
-          </div>
-          <Switch
-            id={keepOthers}
-            checked={form.keepOthers}
-            onCheckedChange={(chosen) => onChange({ keepOthers: chosen })}
-          />
-        </div>
+        <KeepingOptions form={form} errors={errors} onChange={onChange} />
       </div>
     </details>
   );

@@ -1,21 +1,30 @@
-import { toast } from "sonner";
+import { Pin, RotateCcw } from "lucide-react";
 import type { Schemas } from "@/api/client";
 import { parseError } from "@/api/errors";
-import { useLoadModel, useUnloadModel } from "@/api/models";
-import { formatBytes, formatCount, formatSeconds } from "@/lib/format";
+import { optionsOfLoad } from "@/api/load-requests";
+import { useLoadModel } from "@/api/models";
+import { formatBytes, formatSeconds } from "@/lib/format";
+import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
 import { ErrorNote } from "@/ui/error-note";
+import { Progress } from "@/ui/progress";
+import { EngineActions } from "./engine-actions";
 import { EngineBadge } from "./engine-badge";
+import { EngineFacts } from "./engine-facts";
 import { MemoryBar } from "./memory-bar";
-import { Warnings } from "./memory-estimate";
+import { Warnings } from "./warnings";
+
+type Engine = Schemas["EngineStatus"];
 
 type Props = {
-  engine: Schemas["EngineStatus"];
-  onReload: () => void;
+  engine: Engine;
+  /** When the server said so, in milliseconds. */
+  toldAt: number;
+  onOptions: () => void;
 };
 
-/** One engine: what it runs, what it costs, and how to end it. */
-export function EngineCard({ engine, onReload }: Props) {
+/** One engine: what it runs, how it is, what it costs, and how to end it. */
+export function EngineCard({ engine, toldAt, onOptions }: Props) {
   return (
     <article
       aria-label={engine.display_name}
@@ -26,107 +35,81 @@ export function EngineCard({ engine, onReload }: Props) {
           <div className="flex flex-wrap items-center gap-2">
             <h3 className="font-semibold [overflow-wrap:anywhere]">{engine.display_name}</h3>
             <EngineBadge status={engine.status} />
+            {engine.pinned && (
+              <Badge>
+                <Pin className="size-3" fill="currentColor" aria-hidden /> Pinned
+              </Badge>
+            )}
           </div>
           <p className="text-muted-foreground text-sm [overflow-wrap:anywhere]">{engine.model}</p>
         </div>
-        <EngineActions engine={engine} onReload={onReload} />
+        <EngineActions engine={engine} onOptions={onOptions} />
       </header>
+      <Start engine={engine} />
       <Warnings warnings={engine.loaded?.warnings ?? []} />
-      <EngineFailure engine={engine} />
-      <MemoryBar memory={engine.memory} roomBytes={null} />
-      <Facts engine={engine} />
+      <Failure engine={engine} />
+      <Restarts engine={engine} />
+      <MemoryBar memory={engine.memory} roomBytes={null} word="planned" />
+      <EngineFacts engine={engine} toldAt={toldAt} />
     </article>
   );
 }
 
-function EngineActions({ engine, onReload }: Props) {
-  const unload = useUnloadModel();
-  const end = (force: boolean) =>
-    unload.mutate(
-      { model: engine.model, force },
-      {
-        onError: (error) =>
-          error.code === "engine_busy"
-            ? toast.error(error.message, {
-                action: { label: "End the answers and unload", onClick: () => end(true) },
-              })
-            : toast.error(error.message, { description: error.nextStep }),
-      },
-    );
+function Start({ engine: { status, display_name: name } }: { engine: Engine }) {
+  if (status.state !== "starting") return null;
+  const { loaded_bytes: bytes, total_bytes: total, elapsed_seconds: elapsed } = status;
+  const amount = total > 0 ? `${formatBytes(bytes)} of ${formatBytes(total)}` : null;
+  const phase = status.phase === "warming" ? "Warming up" : "Reading the weights";
   return (
-    <div className="flex flex-wrap gap-2">
-      <Button intent="secondary" size="sm" onClick={onReload}>
-        Load options
-      </Button>
-      <Button intent="secondary" size="sm" disabled={unload.isPending} onClick={() => end(false)}>
-        {unload.isPending ? "Unloading" : "Unload"}
-      </Button>
+    <div className="space-y-2">
+      <Progress aria-label={`Loading ${name}`} value={total > 0 ? bytes / total : null} />
+      <p className="text-muted-foreground text-xs tabular-nums">
+        {[phase, amount, formatSeconds(elapsed)].filter(Boolean).join(" · ")}
+      </p>
     </div>
   );
 }
 
-function EngineFailure({ engine }: { engine: Schemas["EngineStatus"] }) {
+function Failure({ engine }: { engine: Engine }) {
   const load = useLoadModel();
-  const error =
-    engine.status.state === "failed"
-      ? parseError(engine.status.error)
-      : engine.restarts > 0
-        ? parseError(engine.last_error)
-        : null;
+  const error = engine.status.state === "failed" ? parseError(engine.status.error) : null;
   if (!error) return null;
-  const isDown = engine.status.state === "failed";
   return (
     <ErrorNote
-      title={isDown ? "The engine has stopped" : "The engine had to be started again"}
+      title="The engine has stopped"
       error={error}
       actions={
-        isDown && (
-          <Button size="sm" onClick={() => load(engine.model)}>
-            Try again
-          </Button>
-        )
+        <Button size="sm" onClick={() => load(engine.model, optionsOfLoad(engine.model))}>
+          Load again
+        </Button>
       }
     />
   );
 }
 
-function contextInWords({
-  context_length: context,
-  native_context_length: native,
-}: Schemas["LoadedModel"]) {
-  if (native > 0 && native !== context)
-    return `${formatCount(context)} of ${formatCount(native)} tokens`;
-  return `${formatCount(context)} tokens`;
-}
-
-function Facts({ engine }: { engine: Schemas["EngineStatus"] }) {
-  const { loaded } = engine;
-  const facts: [string, string | null][] = [
-    ["Context", loaded && contextInWords(loaded)],
-    ["Quant", loaded?.gguf_variant ?? null],
-    ["KV cache", loaded?.cache_type_kv ?? null],
-    ["In memory now", engine.resident_bytes === null ? null : formatBytes(engine.resident_bytes)],
-    ["Answering", answering(engine)],
-    ["Running for", engine.uptime_s === null ? null : formatSeconds(engine.uptime_s)],
-    ["Loaded in", loaded && formatSeconds(loaded.load_seconds)],
-    ["Device", engine.memory.device],
-  ];
+/** A crash that was mended by itself: worth knowing of, not worth an alarm. */
+function Restarts({ engine }: { engine: Engine }) {
+  if (engine.restarts === 0 || engine.status.state === "failed") return null;
+  const error = parseError(engine.last_error);
+  const times = engine.restarts === 1 ? "" : ` ${engine.restarts} times, last`;
+  const verb = engine.status.state === "starting" ? "Being started again" : "Started again";
   return (
-    <dl className="grid grid-cols-2 gap-x-6 gap-y-3 text-sm sm:grid-cols-4">
-      {facts.map(
-        ([name, value]) =>
-          value !== null && (
-            <div key={name}>
-              <dt className="text-muted-foreground text-xs">{name}</dt>
-              <dd className="tabular-nums [overflow-wrap:anywhere]">{value}</dd>
-            </div>
-          ),
-      )}
-    </dl>
+    <div className="flex gap-2 rounded-md bg-secondary px-3 py-2 text-sm">
+      <RotateCcw className="mt-0.5 size-4 shrink-0 text-muted-foreground" aria-hidden />
+      <div className="min-w-0 space-y-1 [overflow-wrap:anywhere]">
+        <p>
+          {verb}
+          {times} after a crash{error ? `: ${error.message}` : "."}
+        </p>
+        {error?.evidence && (
+          <details>
+            <summary className="text-muted-foreground">The engine's last words</summary>
+            <pre className="mt-1 max-h-40 overflow-auto whitespace-pre-wrap font-mono text-xs">
+              {error.evidence}
+            </pre>
+          </details>
+        )}
+      </div>
+    </div>
   );
-}
-
-function answering({ busy, queued }: Schemas["EngineStatus"]): string {
-  const now = busy === 0 ? "nothing" : busy === 1 ? "1 request" : `${busy} requests`;
-  return queued > 0 ? `${now}, ${queued} waiting` : now;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { anEngine, aSystem, someMemory } from "@/test/fixtures";
-import { fitOf, freeBytes, heldBytes } from "./fit";
+import { aLedger, anEngine, someMemory } from "@/test/fixtures";
+import { fitOf, freeWithout, heldBytes, mostFor } from "./fit";
 
 const GIB = 1024 ** 3;
 
@@ -12,34 +12,30 @@ test.each([
   expect(fitOf(someMemory({ total }), 8 * GIB)).toBe(fit);
 });
 
-test("nothing is claimed of a model whose need, or of a device whose room, is not known", () => {
+test("nothing is claimed of a model whose need, or of a machine whose room, is not known", () => {
   expect(fitOf(null, 8 * GIB)).toBe("unknown");
   expect(fitOf(someMemory(), null)).toBe("unknown");
 });
 
-test("what is free is asked of the device that would hold the weights", () => {
-  const system = aSystem({
-    devices: [
-      {
-        id: "CUDA0",
-        name: "A card",
-        kind: "cuda",
-        total_bytes: 24 * GIB,
-        free_bytes: 20 * GIB,
-        is_usable: true,
-      },
-    ],
-  });
-  expect(freeBytes("cpu", system)).toBe(8 * GIB);
-  expect(freeBytes("A card", system)).toBe(20 * GIB);
-  expect(freeBytes("Another card", system)).toBeNull();
+test("an engine gives back what it was promised, or what it holds if that is more", () => {
+  const memory = someMemory({ total: 30 });
+  expect(heldBytes(anEngine({ memory, resident_bytes: 10 }))).toBe(30);
+  expect(heldBytes(anEngine({ memory, resident_bytes: 40 }))).toBe(40);
+  expect(heldBytes(anEngine({ memory, status: { state: "failed", error: {} } }))).toBe(0);
 });
 
-test("a pinned engine keeps its memory, the others give theirs back", () => {
-  const engines = [
-    anEngine({ resident_bytes: 100 }),
-    anEngine({ resident_bytes: null, memory: someMemory({ total: 30 }) }),
-    anEngine({ resident_bytes: 1000, pinned: true }),
-  ];
-  expect(heldBytes(engines)).toBe(130);
+const loaded = (model: string, changes: object = {}) =>
+  anEngine({ model, memory: someMemory({ total: 10 }), resident_bytes: null, ...changes });
+const ledger = aLedger({ free: 100 });
+
+test("what leaves gives its memory back", () => {
+  const engines = [loaded("a chat"), loaded("a voice")];
+  expect(freeWithout([], { ledger, engines })).toBe(100);
+  expect(freeWithout(["a voice", "not loaded"], { ledger, engines })).toBe(110);
+});
+
+test("a load can make all others leave but the pinned ones, and the model itself", () => {
+  const engines = [loaded("a chat"), loaded("pinned", { pinned: true })];
+  expect(mostFor("another", { ledger, engines })).toBe(110);
+  expect(mostFor("pinned", { ledger, engines })).toBe(120);
 });

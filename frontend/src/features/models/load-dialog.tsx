@@ -1,6 +1,7 @@
 import { type FormEvent, type RefObject, useState } from "react";
 import type { Schemas } from "@/api/client";
-import { type LoadOptions, useLoadModel } from "@/api/models";
+import type { LoadOptions } from "@/api/load-requests";
+import { useLoadModel } from "@/api/models";
 import { formatCount } from "@/lib/format";
 import { Button } from "@/ui/button";
 import { Dialog, DialogContent } from "@/ui/dialog";
@@ -9,7 +10,14 @@ import { Input } from "@/ui/input";
 import { Select } from "@/ui/select";
 import { Slider } from "@/ui/slider";
 import { AdvancedOptions } from "./advanced-options";
-import { cacheTypes, emptyForm, errorsOf, formOf, type LoadForm, optionsOf } from "./load-options";
+import {
+  cacheOptions,
+  emptyForm,
+  errorsOf,
+  formOf,
+  type LoadForm,
+  optionsOf,
+} from "./load-options";
 import { MemoryEstimate } from "./memory-estimate";
 
 type Props = {
@@ -67,16 +75,12 @@ export function LoadDialog({ model, initial, returnFocus, onClose }: Props) {
               <Select
                 {...control}
                 value={form.cacheType}
-                options={cacheTypes}
+                options={cacheOptions}
                 onChange={(cacheType) => change({ cacheType })}
               />
             )}
           </Field>
-          <MemoryEstimate
-            model={model.id}
-            options={hasErrors ? null : optionsOf(form)}
-            keepOthers={form.keepOthers}
-          />
+          <MemoryEstimate model={model.id} options={hasErrors ? null : optionsOf(form)} />
           <AdvancedOptions form={form} errors={errors} onChange={change} />
         </form>
       </DialogContent>

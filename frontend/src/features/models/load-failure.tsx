@@ -1,5 +1,6 @@
 import type { ApiError } from "@/api/errors";
-import { type LoadRequest, useDismissFailure, useLoadModel } from "@/api/models";
+import type { LoadRequest } from "@/api/load-requests";
+import { useDismissFailure, useLoadModel } from "@/api/models";
 import { Button } from "@/ui/button";
 import { ErrorNote } from "@/ui/error-note";
 
@@ -14,7 +15,6 @@ export function LoadFailure({ request, error, onChangeOptions }: Props) {
   const load = useLoadModel();
   const dismiss = useDismissFailure();
   const { model_path: model, ...options } = request;
-  const isBusy = error.code === "engine_busy";
   return (
     <ErrorNote
       title={`${model} could not be loaded`}
@@ -24,15 +24,6 @@ export function LoadFailure({ request, error, onChangeOptions }: Props) {
           <Button size="sm" onClick={() => load(model, options)}>
             Try again
           </Button>
-          {isBusy && (
-            <Button
-              size="sm"
-              intent="danger"
-              onClick={() => load(model, { ...options, force: true })}
-            >
-              End the answers and load
-            </Button>
-          )}
           {onChangeOptions && (
             <Button size="sm" intent="secondary" onClick={onChangeOptions}>
               Change options

@@ -1,13 +1,16 @@
+import { Check } from "lucide-react";
 import type { Schemas } from "@/api/client";
 import { useUnloadModel } from "@/api/models";
 import { assertNever } from "@/lib/assert-never";
 import { formatBytes, formatSeconds } from "@/lib/format";
 import { Button } from "@/ui/button";
 import { Progress } from "@/ui/progress";
+import { Spinner } from "@/ui/spinner";
 
 type Step = Schemas["LoadProgress"];
+type Phase = Step["phase"];
 
-function phaseInWords(phase: Step["phase"]): string {
+function phaseInWords(phase: Phase): string {
   switch (phase) {
     case "idle":
     case "resolving":
@@ -40,10 +43,10 @@ function details(step: Step): string {
 
 type Props = { model: string; progress: Step | null };
 
-/** A load under way, with a way out of it. */
+/** A load under way, with a way out of it at any point. */
 export function LoadProgress({ model, progress }: Props) {
   const unload = useUnloadModel();
-  const phase = phaseInWords(progress?.phase ?? "resolving");
+  const phase = progress?.phase ?? "resolving";
   const share = progress?.total_bytes ? progress.bytes / progress.total_bytes : null;
   return (
     <section aria-label="Loading" className="space-y-3 rounded-xl border bg-card p-5 shadow-low">
@@ -51,7 +54,7 @@ export function LoadProgress({ model, progress }: Props) {
         <div className="min-w-0">
           <p className="font-medium text-sm [overflow-wrap:anywhere]">{model}</p>
           <p className="text-muted-foreground text-sm" role="status">
-            {unload.isPending ? "Cancelling" : progress?.message || phase}
+            {unload.isPending ? "Cancelling" : progress?.message || phaseInWords(phase)}
           </p>
         </div>
         <Button
@@ -64,10 +67,44 @@ export function LoadProgress({ model, progress }: Props) {
         </Button>
       </div>
       <Progress aria-label={`Loading ${model}`} value={share} />
-      {progress && (
-        <p className="text-muted-foreground text-xs tabular-nums">{details(progress)}</p>
-      )}
+      <div className="flex flex-wrap items-center justify-between gap-x-6 gap-y-2">
+        <Phases current={phase} />
+        {progress && (
+          <p className="text-muted-foreground text-xs tabular-nums">{details(progress)}</p>
+        )}
+      </div>
       {unload.error && <p className="text-bad text-sm">{unload.error.message}</p>}
     </section>
+  );
+}
+
+const steps: readonly { phase: Phase; name: string }[] = [
+  { phase: "resolving", name: "Find" },
+  { phase: "downloading", name: "Download" },
+  { phase: "starting", name: "Read" },
+  { phase: "warming", name: "Warm up" },
+];
+
+/** Where on its way the load is; most are of models that need no download. */
+function Phases({ current }: { current: Phase }) {
+  const way = steps.filter(({ phase }) => phase !== "downloading" || current === phase);
+  const at = current === "idle" ? 0 : way.findIndex(({ phase }) => phase === current);
+  // Ready and failed lie beyond the way, and are only there for a moment.
+  if (at < 0) return <span />;
+  return (
+    <ol aria-label="Phases" className="flex flex-wrap gap-x-4 gap-y-1 text-xs">
+      {way.map(({ phase, name }, index) => (
+        <li
+          key={phase}
+          aria-current={index === at ? "step" : undefined}
+          className={`flex items-center gap-1.5 ${index === at ? "font-medium" : "text-muted-foreground"}`}
+        >
+          {index === at && <Spinner className="size-3" />}
+          {index < at && <Check className="size-3" aria-hidden />}
+          {name}
+          {index < at && <span className="sr-only"> done</span>}
+        </li>
+      ))}
+    </ol>
   );
 }

@@ -1,14 +1,14 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { TriangleAlert } from "lucide-react";
 import { useEffect, useState } from "react";
 import { bodyOf, http } from "@/api/client";
-import { type LoadOptions, loadRequest } from "@/api/models";
+import { type LoadOptions, loadRequest } from "@/api/load-requests";
+import { useStatus } from "@/api/models";
 import { ErrorNote } from "@/ui/error-note";
 import { Spinner } from "@/ui/spinner";
-import { fitOf } from "./fit";
+import { fitOf, freeWithout } from "./fit";
 import { FitBadge } from "./fit-badge";
 import { MemoryBar } from "./memory-bar";
-import { useRoom } from "./room";
+import { Warnings } from "./warnings";
 
 const SETTLED_MILLISECONDS = 200;
 
@@ -28,11 +28,10 @@ type Props = {
   model: string;
   /** Null while the form can't be read. */
   options: LoadOptions | null;
-  keepOthers: boolean;
 };
 
 /** What the chosen options would take, by the server's own reckoning. */
-export function MemoryEstimate({ model, options, keepOthers }: Props) {
+export function MemoryEstimate({ model, options }: Props) {
   const settled = useSettled(options);
   const body = loadRequest(model, settled ?? {});
   const estimate = useQuery({
@@ -43,7 +42,7 @@ export function MemoryEstimate({ model, options, keepOthers }: Props) {
     staleTime: 30_000,
     retry: false,
   });
-  const room = useRoom();
+  const { data: status } = useStatus();
   if (estimate.error) return <ErrorNote error={estimate.error} />;
   if (!estimate.data)
     return (
@@ -51,8 +50,8 @@ export function MemoryEstimate({ model, options, keepOthers }: Props) {
         <Spinner /> Estimating the memory
       </p>
     );
-  const { memory, valid, message, warnings } = estimate.data;
-  const roomBytes = memory && room(memory, keepOthers);
+  const { memory, valid, message, warnings, stops } = estimate.data;
+  const roomBytes = status ? freeWithout([model, ...stops], status) : null;
   return (
     <section aria-label="Memory" className="space-y-3 rounded-lg border bg-muted/60 p-4">
       <div className="flex items-center justify-between">
@@ -66,25 +65,24 @@ export function MemoryEstimate({ model, options, keepOthers }: Props) {
           It can't be told before the model is loaded.
         </p>
       )}
+      <WhoHasToGo models={stops.filter((stopped) => stopped !== model)} />
       {!valid && <p className="text-bad text-sm">{message}</p>}
       <Warnings warnings={warnings} />
     </section>
   );
 }
 
-export function Warnings({ warnings }: { warnings: readonly string[] }) {
-  if (warnings.length === 0) return null;
+/** Which of the loaded models the load would cost. */
+function WhoHasToGo({ models }: { models: readonly string[] }) {
+  const { data: status } = useStatus();
+  const leaving = (status?.engines ?? []).filter(({ model }) => models.includes(model));
+  if (leaving.length === 0) return null;
+  const names = leaving.map(({ display_name: name }) => name).join(", ");
+  const isBusy = leaving.some(({ busy }) => busy > 0);
   return (
-    <ul aria-label="Warnings" className="space-y-1.5">
-      {warnings.map((warning) => (
-        <li
-          key={warning}
-          className="flex gap-2 rounded-md bg-busy-soft px-3 py-2 text-busy text-sm [overflow-wrap:anywhere]"
-        >
-          <TriangleAlert className="mt-0.5 size-4 shrink-0" aria-hidden />
-          {warning}
-        </li>
-      ))}
-    </ul>
+    <p className="text-sm">
+      {names} will be unloaded for it
+      {isBusy ? "; answers are under way there, so you will be asked first." : "."}
+    </p>
   );
 }

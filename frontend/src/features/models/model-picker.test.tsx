@@ -124,6 +124,7 @@ const validReply = {
   memory: someMemory(),
   native_context_length: 8192,
   warnings: [],
+  stops: [],
 };
 
 test("the built-in model stands first", async () => {

@@ -3,19 +3,19 @@ import { Command } from "cmdk";
 import { ChevronsUpDown, SlidersHorizontal } from "lucide-react";
 import { lazy, Suspense, useId, useRef, useState } from "react";
 import type { Schemas } from "@/api/client";
-import { useActiveModel, useLoadModel, useLoadState, useModels, useStatus } from "@/api/models";
+import { optionsOfLoad } from "@/api/load-requests";
+import { useLoadModel, useLoadState, useModels, useReachableModel, useStatus } from "@/api/models";
 import { formatBytes } from "@/lib/format";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
 import { IconButton } from "@/ui/icon-button";
 import { Popover, PopoverContent, PopoverTrigger } from "@/ui/popover";
-import { Spinner } from "@/ui/spinner";
 import { Switch } from "@/ui/switch";
-import { EngineBadge } from "./engine-badge";
-import { fitOf } from "./fit";
+import { BusyQuestion } from "./busy-question";
+import { fitOf, mostFor } from "./fit";
 import { FitBadge } from "./fit-badge";
 import { bySource, matches } from "./model-sources";
-import { useRoom } from "./room";
+import { PickerFace } from "./picker-face";
 
 const LoadDialog = lazy(() =>
   import("./load-dialog").then((module) => ({ default: module.LoadDialog })),
@@ -26,9 +26,9 @@ export function ModelPicker() {
   const [isOpen, setOpen] = useState(false);
   const [withOptions, setWithOptions] = useState<Schemas["ModelCard"] | null>(null);
   const face = useRef<HTMLButtonElement>(null);
-  const active = useActiveModel();
+  const reachable = useReachableModel();
   const models = useModels();
-  const current = models.data?.data.find(({ id }) => id === active?.model);
+  const current = models.data?.data.find(({ id }) => id === reachable?.model);
   return (
     <div className="flex min-w-0 items-center gap-1">
       <Popover open={isOpen} onOpenChange={setOpen}>
@@ -65,63 +65,19 @@ export function ModelPicker() {
       )}
       {withOptions && (
         <Suspense>
-          <LoadDialog model={withOptions} returnFocus={face} onClose={() => setWithOptions(null)} />
+          <LoadDialog
+            model={withOptions}
+            initial={optionsOfLoad(
+              withOptions.id,
+              withOptions.id === reachable?.model ? reachable : null,
+            )}
+            returnFocus={face}
+            onClose={() => setWithOptions(null)}
+          />
         </Suspense>
       )}
+      <BusyQuestion />
     </div>
-  );
-}
-
-/** The button's own words: the model and its state, or what is going on instead. */
-function PickerFace() {
-  const { data: status, isError } = useStatus();
-  const active = useActiveModel();
-  const loading = useLoadState();
-  const engine = status?.engines.find(({ model }) => model === active?.model);
-  if (loading.state === "loading") return <LoadingFace {...loading} />;
-  if (engine)
-    return (
-      <>
-        <span className="truncate">{engine.display_name}</span>
-        <EngineBadge status={engine.status} />
-      </>
-    );
-  if (loading.state === "failed")
-    return (
-      <>
-        <span className="truncate">Choose a model</span>
-        <Badge tone="bad">Failed</Badge>
-      </>
-    );
-  if (isError)
-    return (
-      <>
-        <span className="truncate">Not connected</span>
-        <Badge tone="bad">Offline</Badge>
-      </>
-    );
-  if (!status) return <span className="text-muted-foreground">Looking</span>;
-  return <span className="truncate">Choose a model</span>;
-}
-
-function LoadingFace({
-  model,
-  progress,
-}: {
-  model: string;
-  progress: Schemas["LoadProgress"] | null;
-}) {
-  const name = useModels().data?.data.find(({ id }) => id === model)?.display_name ?? model;
-  const percent = progress?.total_bytes
-    ? `${Math.min(Math.round((progress.bytes / progress.total_bytes) * 100), 100)} %`
-    : null;
-  return (
-    <>
-      <span className="truncate">{name}</span>
-      <Badge tone="busy">
-        <Spinner className="size-3" /> Loading {percent}
-      </Badge>
-    </>
   );
 }
 
@@ -212,8 +168,8 @@ type ItemProps = {
 };
 
 function ModelItem({ model, isWaiting, onChoose }: ItemProps) {
-  const room = useRoom();
-  const fit = fitOf(model.memory, model.memory && room(model.memory));
+  const { data: status } = useStatus();
+  const fit = fitOf(model.memory, status ? mostFor(model.id, status) : null);
   const figures = [model.quant, formatBytes(model.size_bytes)].filter(Boolean).join(" · ");
   return (
     <Command.Item

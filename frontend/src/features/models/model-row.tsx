@@ -1,15 +1,14 @@
 import { ChevronDown, SlidersHorizontal } from "lucide-react";
 import { useId, useState } from "react";
 import type { Schemas } from "@/api/client";
-import { useLoadModel } from "@/api/models";
+import { useLoadModel, useStatus } from "@/api/models";
 import { formatBytes, formatCount } from "@/lib/format";
 import { Badge } from "@/ui/badge";
 import { Button } from "@/ui/button";
 import { IconButton } from "@/ui/icon-button";
-import { fitOf } from "./fit";
+import { fitOf, mostFor } from "./fit";
 import { FitBadge } from "./fit-badge";
 import { MemoryBar } from "./memory-bar";
-import { useRoom } from "./room";
 
 type Props = {
   model: Schemas["ModelCard"];
@@ -21,8 +20,8 @@ type Props = {
 export function ModelRow({ model, isWaiting, onOptions }: Props) {
   const [isOpen, setOpen] = useState(false);
   const details = useId();
-  const room = useRoom();
-  const roomBytes = model.memory && room(model.memory);
+  const { data: status } = useStatus();
+  const roomBytes = status ? mostFor(model.id, status) : null;
   return (
     <li className="px-5 py-4">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-3">

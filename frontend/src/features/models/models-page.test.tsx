@@ -6,6 +6,7 @@ import { useFollowLoads } from "@/api/models";
 import { aLoadedModel, aModel, anEmptyStatus, anEngine, aStatus, SMOLLM } from "@/test/fixtures";
 import { renderInApp } from "@/test/render";
 import { eventStream, failure, server } from "@/test/server";
+import { BusyQuestion } from "./busy-question";
 import { ModelsPage } from "./models-page";
 
 const MIB = 1024 ** 2;
@@ -55,7 +56,12 @@ function slowLoads() {
 /** The page with what the shell does for it. */
 function Page() {
   useFollowLoads();
-  return <ModelsPage />;
+  return (
+    <>
+      <BusyQuestion />
+      <ModelsPage />
+    </>
+  );
 }
 
 beforeEach(() => {
@@ -77,8 +83,39 @@ test("a load shows its phase and bytes as they come, and goes when it is done", 
   expect(await within(loading).findByText("Reading the weights")).toBeVisible();
   expect(within(loading).getByText(/49 MiB of 98 MiB/)).toBeVisible();
   expect(within(loading).getByRole("progressbar")).toHaveAttribute("aria-valuenow", "50");
+  const phases = within(loading).getByRole("list", { name: "Phases" });
+  expect(within(phases).getByText("Read")).toHaveAttribute("aria-current", "step");
+  expect(within(phases).getByText("Find")).toHaveTextContent("done");
   loads.end(HttpResponse.json({ status: "loaded", ...aLoadedModel() }));
   await waitFor(() => expect(loading).not.toBeInTheDocument());
+});
+
+test.each(["resolving", "starting", "warming"] as const)(
+  "a load can be cancelled while it is %s",
+  async (phase) => {
+    const loads = slowLoads();
+    const { user } = renderInApp(<Page />);
+    await loadIt(user);
+    const loading = await screen.findByRole("region", { name: "Loading" });
+    await loads.tell({ phase, bytes: 0, total_bytes: 0, message: `It is ${phase}` });
+    await within(loading).findByText(`It is ${phase}`);
+    await user.click(within(loading).getByRole("button", { name: "Cancel" }));
+    await waitFor(() => expect(loading).not.toBeInTheDocument());
+    expect(loads.unloads).toEqual([{ model_path: SMOLLM, force: true }]);
+  },
+);
+
+test("a load that waits for its turn is shown and can be cancelled", async () => {
+  server.use(
+    http.get("*/v1/status", () =>
+      HttpResponse.json({ ...anEmptyStatus(), loading: ["the/first", "the/second"] }),
+    ),
+  );
+  const loads = slowLoads();
+  const { user } = renderInApp(<Page />);
+  expect(await screen.findByText(/waits for its turn/)).toBeVisible();
+  await user.click(screen.getByRole("button", { name: "Cancel the load of the/second" }));
+  await waitFor(() => expect(loads.unloads).toEqual([{ model_path: "the/second", force: true }]));
 });
 
 test("cancel unloads the model, and a cancelled load is not called a failure", async () => {
@@ -114,15 +151,37 @@ test("a failed load shows the message, the engine's last words and what to do", 
   expect(loads.asked[1]).toEqual(loads.asked[0]);
 });
 
-test("a load refused for answers under way can be forced", async () => {
+test("a load that would end answers asks first, and is forced only then", async () => {
+  const answers = anEngine({ model: "another", busy: 2 });
+  server.use(http.get("*/v1/status", () => HttpResponse.json(aStatus({ engines: [answers] }))));
+  const loads = slowLoads();
+  const { user } = renderInApp(<Page />);
+  await loadIt(user);
+  await waitFor(() => expect(loads.asked).toHaveLength(1));
+  loads.end(failure(409, { message: "Answers are under way on another.", code: "engine_busy" }));
+  const question = await screen.findByRole("dialog", {
+    name: "2 answers are under way; end them?",
+  });
+  expect(question).toHaveAccessibleDescription("Answers are under way on another.");
+  expect(within(question).getByRole("button", { name: "Let them finish" })).toHaveFocus();
+  await user.click(within(question).getByRole("button", { name: "End them and load" }));
+  await waitFor(() => expect(loads.asked).toHaveLength(2));
+  expect(loads.asked[1]).toMatchObject({ model_path: SMOLLM, force: true });
+  loads.end(HttpResponse.json({ status: "loaded", ...aLoadedModel() }));
+  await waitFor(() => expect(screen.queryByRole("dialog")).not.toBeInTheDocument());
+});
+
+test("answers that are left to finish leave no failure behind", async () => {
   const loads = slowLoads();
   const { user } = renderInApp(<Page />);
   await loadIt(user);
   await waitFor(() => expect(loads.asked).toHaveLength(1));
   loads.end(failure(409, { message: "It is answering.", code: "engine_busy" }));
-  await user.click(await screen.findByRole("button", { name: "End the answers and load" }));
-  await waitFor(() => expect(loads.asked).toHaveLength(2));
-  expect(loads.asked[1]).toMatchObject({ model_path: SMOLLM, force: true });
+  await screen.findByRole("dialog");
+  await user.keyboard("{Escape}");
+  await waitFor(() => expect(screen.queryByRole("alert")).not.toBeInTheDocument());
+  expect(screen.queryByRole("dialog")).not.toBeInTheDocument();
+  expect(loads.asked).toHaveLength(1);
 });
 
 test("a dismissed failure goes", async () => {
@@ -133,45 +192,6 @@ test("a dismissed failure goes", async () => {
   loads.end(failure(502, { message: "It ended.", code: "engine_start_failed" }));
   await user.click(await screen.findByRole("button", { name: "Dismiss" }));
   await waitFor(() => expect(screen.queryByRole("alert")).not.toBeInTheDocument());
-});
-
-test("a running engine says its context, warnings and memory, and can be unloaded", async () => {
-  const engine = anEngine({
-    loaded: aLoadedModel({
-      context_length: 4096,
-      warnings: ["The context was cut to 4096 tokens to fit."],
-    }),
-    busy: 2,
-  });
-  server.use(http.get("*/v1/status", () => HttpResponse.json(aStatus({ engines: [engine] }))));
-  const loads = slowLoads();
-  const { user } = renderInApp(<Page />);
-  const card = await screen.findByRole("article", { name: engine.display_name });
-  expect(within(card).getByText("4 096 of 8 192 tokens")).toBeVisible();
-  expect(within(card).getByText("The context was cut to 4096 tokens to fit.")).toBeVisible();
-  expect(within(card).getByText("2 requests")).toBeVisible();
-  expect(within(card).getByText("300 MiB")).toBeVisible();
-  await user.click(within(card).getByRole("button", { name: "Unload" }));
-  await waitFor(() => expect(loads.unloads).toEqual([{ model_path: SMOLLM, force: false }]));
-});
-
-test("an engine that has failed says why and can be started again", async () => {
-  const engine = anEngine({
-    status: { state: "failed", error: { message: "It was killed.", code: "engine_killed" } },
-    loaded: null,
-    pid: null,
-  });
-  server.use(
-    http.get("*/v1/status", () =>
-      HttpResponse.json(aStatus({ active_model: null, engines: [engine], loaded: [] })),
-    ),
-  );
-  const loads = slowLoads();
-  const { user } = renderInApp(<Page />);
-  const card = await screen.findByRole("article", { name: engine.display_name });
-  expect(within(card).getByText("It was killed.")).toBeVisible();
-  await user.click(within(card).getByRole("button", { name: "Try again" }));
-  await waitFor(() => expect(loads.asked).toHaveLength(1));
 });
 
 test("a model that can't be used says why and offers nothing else", async () => {

@@ -1,8 +1,9 @@
 import { Link } from "@tanstack/react-router";
 import { Boxes, FolderOpen, RefreshCw, Search } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
+import { useState } from "react";
 import type { Schemas } from "@/api/client";
-import { type LoadOptions, useLoadState, useModels, useStatus } from "@/api/models";
+import { type LoadOptions, optionsOfLoad } from "@/api/load-requests";
+import { useLoadState, useModels } from "@/api/models";
 import { Button } from "@/ui/button";
 import { EmptyState } from "@/ui/empty-state";
 import { ErrorNote } from "@/ui/error-note";
@@ -10,12 +11,11 @@ import { IconButton } from "@/ui/icon-button";
 import { Input } from "@/ui/input";
 import { PageHeader } from "@/ui/page-header";
 import { Spinner } from "@/ui/spinner";
-import { EngineCard } from "./engine-card";
 import { LoadDialog } from "./load-dialog";
-import { LoadFailure } from "./load-failure";
-import { LoadProgress } from "./load-progress";
+import { LoadingNow } from "./loading-now";
 import { ModelRow } from "./model-row";
 import { bySource, matches } from "./model-sources";
+import { Running } from "./running";
 
 type Choice = { model: Schemas["ModelCard"]; initial?: LoadOptions | undefined };
 
@@ -31,67 +31,11 @@ export function ModelsPage() {
       <div className="mx-auto max-w-4xl space-y-8 px-4 py-8 md:px-8">
         <PageHeader title="Models" description="What runs now, and what is on this machine." />
         <LoadingNow onChangeOptions={choose} />
-        <Running onReload={choose} />
+        <Running onOptions={({ model, loaded }) => choose(model, optionsOfLoad(model, loaded))} />
         <OnDisk models={models} onOptions={choose} />
       </div>
       {choice && <LoadDialog {...choice} onClose={() => setChoice(null)} />}
     </div>
-  );
-}
-
-function LoadingNow({
-  onChangeOptions,
-}: {
-  onChangeOptions: (id: string, initial: LoadOptions) => void;
-}) {
-  const loading = useLoadState();
-  const { state } = loading;
-  const place = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    // The load may have been asked for far down in the list.
-    if (state !== "idle") place.current?.scrollIntoView({ block: "nearest", behavior: "smooth" });
-  }, [state]);
-  if (loading.state === "idle") return null;
-  return (
-    <div ref={place} className="scroll-my-4">
-      {loading.state === "loading" ? (
-        <LoadProgress {...loading} />
-      ) : (
-        <LoadFailure
-          {...loading}
-          onChangeOptions={() => onChangeOptions(loading.model, loading.request)}
-        />
-      )}
-    </div>
-  );
-}
-
-function Running({ onReload }: { onReload: (id: string) => void }) {
-  const { data: status, error } = useStatus();
-  const loading = useLoadState();
-  if (error && !status) return <ErrorNote error={error} />;
-  // What is loading, and what has just failed to load, stand above with more to say.
-  const shown = (status?.engines ?? []).filter(
-    ({ model, status: { state } }) =>
-      state !== "stopped" &&
-      state !== "starting" &&
-      !(state === "failed" && loading.state === "failed" && loading.model === model),
-  );
-  if (shown.length === 0 && loading.state === "loading") return null;
-  return (
-    <section aria-labelledby="running" className="space-y-3">
-      <h2 id="running" className="font-semibold text-base">
-        Running
-      </h2>
-      {shown.map((engine) => (
-        <EngineCard key={engine.model} engine={engine} onReload={() => onReload(engine.model)} />
-      ))}
-      {status && shown.length === 0 && (
-        <p className="rounded-xl border border-dashed px-5 py-6 text-muted-foreground text-sm">
-          No model is loaded. Load one below to chat with it.
-        </p>
-      )}
-    </section>
   );
 }
 

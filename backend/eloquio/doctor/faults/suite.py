@@ -1,0 +1,108 @@
+"""Runs the scenarios, several at a time, and says how each ended."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Literal
+
+from eloquio.doctor.faults.scenario import Broken, Scenario
+from eloquio.doctor.faults.scenarios import (
+    answers,
+    crashes,
+    idle,
+    many,
+    orphans,
+    progress,
+    retries,
+    shutdown,
+    starts,
+    stops,
+    strangers,
+)
+from eloquio.doctor.faults.serving import folder_of_its_own
+
+# What a scenario may take at the very most, on the busiest machine.
+_LIMIT_SECONDS = 180.0
+# Most of them wait most of the time.
+_MOST_AT_ONCE = 16
+
+_THEMES = (
+    starts,
+    progress,
+    retries,
+    crashes,
+    answers,
+    stops,
+    shutdown,
+    orphans,
+    strangers,
+    many,
+    idle,
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a scenario ended: `sentence` says what was seen."""
+
+    name: str
+    promise: str
+    verdict: Literal["passed", "failed"]
+    seconds: float
+    sentence: str
+
+
+def _in(theme: ModuleType) -> list[Scenario]:
+    return [value for value in vars(theme).values() if isinstance(value, Scenario)]
+
+
+SCENARIOS: tuple[Scenario, ...] = tuple(found for theme in _THEMES for found in _in(theme))
+
+
+def named(part: str) -> list[Scenario]:
+    """The scenarios with `part` in their names."""
+    return [scenario for scenario in SCENARIOS if part in scenario.name]
+
+
+async def run(
+    scenarios: Sequence[Scenario], show: Callable[[Outcome], None] = lambda _: None
+) -> list[Outcome]:
+    """Every scenario's outcome, in the order in which they ended; `show` is told each at once."""
+    outcomes: list[Outcome] = []
+    turns = asyncio.Semaphore(min(2 * (os.cpu_count() or 1), _MOST_AT_ONCE))
+
+    async def take_turn(scenario: Scenario) -> None:
+        async with turns:
+            outcome = await outcome_of(scenario)
+        outcomes.append(outcome)
+        show(outcome)
+
+    async with asyncio.TaskGroup() as group:
+        for scenario in scenarios:
+            if not scenario.is_alone:
+                group.create_task(take_turn(scenario))
+    for scenario in scenarios:
+        if scenario.is_alone:
+            await take_turn(scenario)
+    return outcomes
+
+
+async def outcome_of(scenario: Scenario) -> Outcome:
+    started = time.monotonic()
+
+    def ended(verdict: Literal["passed", "failed"], sentence: str) -> Outcome:
+        seconds = round(time.monotonic() - started, 2)
+        return Outcome(scenario.name, scenario.promise, verdict, seconds, sentence)
+
+    try:
+        async with folder_of_its_own() as folder, asyncio.timeout(_LIMIT_SECONDS):
+            return ended("passed", await scenario.act(folder))
+    except Broken as broken:
+        return ended("failed", str(broken))
+    except TimeoutError:
+        return ended("failed", f"It took longer than {_LIMIT_SECONDS:g} s.")
+    except Exception as error:
+        return ended("failed", f"It came to no end: {type(error).__name__}: {error}")

@@ -1,0 +1,120 @@
+"""The engines there are, who asks them, and how they leave."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+import structlog
+
+from eloquio.engines.engine import Engine
+from eloquio.engines.eviction import Resident
+
+logger = structlog.get_logger(__name__)
+
+
+class Roster:
+    """At most one engine for each model."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self.fell_asleep: str | None = None
+        """The model that an idle time-out ended last, if nothing was loaded since."""
+        self._changed = changed
+        self._engines: dict[str, Engine] = {}
+        self._removals: dict[Engine, asyncio.Task[None]] = {}
+        # Requests under way by model, from the moment they wait for it to load.
+        self._claims: Counter[str] = Counter()
+        self._stirred = asyncio.Event()
+
+    @property
+    def engines(self) -> Sequence[Engine]:
+        """The one that was loaded last at the end."""
+        return list(self._engines.values())
+
+    def get(self, model: str) -> Engine | None:
+        return self._engines.get(model)
+
+    def add(self, engine: Engine) -> None:
+        self._engines[engine.spec.model] = engine
+        self.fell_asleep = None
+        self.stir()
+
+    @contextmanager
+    def claim(self, model: str) -> Iterator[None]:
+        """Counts a request for `model`, be it loaded or still to be."""
+        self._claims[model] += 1
+        try:
+            yield
+        finally:
+            self._claims[model] -= 1
+            self.stir()
+
+    def is_asked(self, engine: Engine) -> bool:
+        """Whether a request is answered by it, or is about to be."""
+        return self._claims[engine.spec.model] > 0 and not engine.is_settled
+
+    def residents(self, wanted: str) -> list[Resident]:
+        """The engines as far as making room for the model `wanted` is concerned."""
+        return [self._resident(engine, wanted) for engine in self.engines]
+
+    # How they leave --------------------------------------------------------------------------
+
+    async def remove_all(self, engines: Iterable[Engine]) -> None:
+        await asyncio.gather(*(self.remove(engine) for engine in engines))
+
+    async def remove(self, engine: Engine) -> None:
+        """Ends it and forgets it, even when the caller is cancelled meanwhile."""
+        await asyncio.shield(self._begin_to_remove(engine))
+
+    async def close(self, grace_seconds: float) -> None:
+        await asyncio.gather(*(engine.stop(grace_seconds) for engine in self.engines))
+        await asyncio.gather(*self._removals.values(), return_exceptions=True)
+        self._engines.clear()
+
+    async def end_idle(self) -> None:
+        """Ends each engine once its idle time is over. Goes on until it is cancelled."""
+        while True:
+            self._stirred.clear()
+            left = {engine: self._idle_seconds_left(engine) for engine in self.engines}
+            for engine in [engine for engine, seconds in left.items() if seconds == 0]:
+                # Asked and told in one step: a request sees it serving, or already stopping.
+                self._begin_to_remove(engine)
+                self.fell_asleep = engine.spec.model
+                logger.info("engine_idle", model=engine.spec.model)
+            soonest = min((seconds for seconds in left.values() if seconds), default=None)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stirred.wait(), soonest)
+
+    def stir(self) -> None:
+        """Something changed that an idle time may depend on."""
+        self._stirred.set()
+
+    def _idle_seconds_left(self, engine: Engine) -> float | None:
+        return None if self.is_asked(engine) else engine.ttl_left_seconds
+
+    def _resident(self, engine: Engine, wanted: str) -> Resident:
+        # Its own model's requests wait for the very load that is placed.
+        is_own = engine.spec.model == wanted
+        return Resident(
+            model=engine.spec.model,
+            task=engine.spec.task,
+            size_bytes=engine.held_bytes(),
+            last_used=engine.last_used,
+            is_busy=engine.busy > 0 or (not is_own and self.is_asked(engine)),
+            is_loading=not engine.is_serving,
+            is_pinned=engine.keeping.is_pinned,
+            is_settled=engine.is_settled,
+        )
+
+    def _begin_to_remove(self, engine: Engine) -> asyncio.Task[None]:
+        if (removal := self._removals.get(engine)) is None:
+            engine.begin_to_stop()
+            removal = self._removals[engine] = asyncio.create_task(self._stop_and_forget(engine))
+            removal.add_done_callback(lambda _: self._removals.pop(engine))
+        return removal
+
+    async def _stop_and_forget(self, engine: Engine) -> None:
+        await engine.stop()
+        if self._engines.get(engine.spec.model) is engine:
+            del self._engines[engine.spec.model]
+        self._changed()
