@@ -25,7 +25,7 @@ from eloquio.errors import EloquioError, InvalidRequest, MethodNotAllowed, NotFo
 from eloquio.guard import Guard, HostPolicy
 from eloquio.models import routes as models
 from eloquio.models.catalog import Catalog
-from eloquio.models.loading import Planner
+from eloquio.models.loading import Planner, terms
 from eloquio.models.schema import LoadRequest
 from eloquio.settings import BUILTIN_MODEL, Settings
 from eloquio.store.database import open_database
@@ -98,8 +98,8 @@ async def _open(app: FastAPI, settings: Settings, stack: AsyncExitStack) -> None
 
     inventory = Inventory(settings)
     catalog = Catalog(settings, folders)
-    planner = Planner(catalog, inventory, settings.idle_unload_seconds)
-    pool = Pool(settings, planner, inventory)
+    planner = Planner(catalog, inventory)
+    pool = await Pool.open(settings, planner, inventory)
     stack.push_async_callback(pool.close)
     app.state.preferences = preferences
     app.state.inventory = inventory
@@ -117,8 +117,7 @@ async def _load_first(pool: Pool, planner: Planner, last: dict[str, Any] | None)
         request = await _first_request(planner, last)
         # Who asked for a model meanwhile gets that one, and keeps it.
         if pool.latest is None and not pool.is_loading:
-            plan, terms = lambda: planner.plan(request), planner.terms(request)
-            await pool.load(request.model_path, plan, terms)
+            await pool.load(request.model_path, lambda: planner.plan(request), terms(request))
     except EloquioError as error:
         logger.warning("first_load_failed", error=error.message, evidence=error.evidence)
     except Exception:

@@ -68,7 +68,7 @@ def serve(
     ] = None,
     idle_unload: Annotated[
         float | None,
-        typer.Option(metavar="SECONDS", help="Unload a model that nobody asked for so long."),
+        typer.Option(metavar="SECONDS", help="Unload a model after so long without a request."),
     ] = None,
     llama_server: Annotated[Path | None, typer.Option(help="The llama-server to run.")] = None,
     log: Annotated[str | None, typer.Option(help="auto, text or json.")] = None,

@@ -71,7 +71,7 @@ class Settings(BaseSettings):
     stop_grace_seconds: float = Field(default=3.0, gt=0)
     """From SIGTERM to SIGKILL."""
     idle_unload_seconds: float | None = Field(default=None, gt=0)
-    """Unload a model that nobody asked so long; by default never. A load's `ttl_s` overrides it."""
+    """Unload a model after so long without a request; by default never. A load can differ."""
 
     @field_validator("model_dirs", mode="before")
     @classmethod

@@ -124,8 +124,8 @@ test("a load asks before it ends an answer on the model that has to make room", 
 });
 
 test("a model that fell asleep is woken by the next message", async ({ page, request }) => {
-  await load(request, { ttl_s: 3 });
   await openChat(page);
+  await load(request, { ttl_s: 3 });
   await expect(
     page.getByText(`${NAME} is asleep. Your next message loads it again.`),
   ).toBeVisible();
@@ -143,8 +143,9 @@ test("the idle time-out runs down on the card, and watching the page doesn't sto
   page,
   request,
 }) => {
-  await load(request, { ttl_s: 20 });
   await page.goto("/models");
+  await expect(card(page).getByText("not by itself")).toBeVisible();
+  await load(request, { ttl_s: 20 });
   const left = card(page).getByText(/^in \d+ s$/);
   const seconds = async () => Number((await left.textContent())?.match(/\d+/)?.[0]);
   const early = await seconds();
@@ -301,8 +302,8 @@ for (const [colorScheme, width] of [
 }
 
 test("the page's stop still ends what it asked of a woken model", async ({ page, request }) => {
-  await load(request, { ttl_s: 3 });
   await openChat(page);
+  await load(request, { ttl_s: 3 });
   await expect(page.getByText(/is asleep/)).toBeVisible();
   await ask(page, LONG);
   await firstWords(page);

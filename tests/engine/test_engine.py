@@ -313,24 +313,26 @@ async def test_two_requests_for_two_models_at_once_both_get_a_definite_answer(po
     assert sum(engine.starts for engine in pool.engines) <= 2
 
 
-async def test_a_stop_in_the_same_moment_as_a_restart_leaves_nobody_waiting(pool):
-    engine, _ = await load(pool, "tiny")
-    os.kill(engine.pid, signal.SIGKILL)
-    await until(lambda: engine.starts == 2)
-    restart = asyncio.create_task(engine.ensure_ready())
-    await asyncio.sleep(0)
-    async with asyncio.timeout(5):
-        await engine.stop()
-        with pytest.raises(LoadCancelled):
-            await restart
+async def test_a_stop_in_the_same_moment_as_a_restart_leaves_nobody_waiting(settings, tmp_path):
+    async with pool_of(with_engine(settings, tmp_path, moves_seconds=1)) as pool:
+        engine, _ = await load(pool, BUILTIN)
+        os.kill(engine.pid, signal.SIGKILL)
+        await until(lambda: engine.starts == 2)
+        restart = asyncio.create_task(engine.ensure_ready())
+        await asyncio.sleep(0)
+        async with asyncio.timeout(20):
+            await engine.stop()
+            with pytest.raises(LoadCancelled):
+                await restart
 
 
 async def test_a_stop_during_the_clean_up_of_a_crash_lets_it_finish(settings, tmp_path):
     async with pool_of(with_engine(settings, tmp_path, forks=True)) as pool:
         engine, _ = await load(pool, BUILTIN)
-        [child] = psutil.Process(engine.pid).children()
-        os.kill(engine.pid, signal.SIGKILL)
-        await until(lambda: not is_alive(engine.pid))
+        pid = engine.pid
+        [child] = psutil.Process(pid).children()
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: not is_alive(pid))
         await pool.unload(BUILTIN)
         assert engine.pid is None
         assert engine.is_settled

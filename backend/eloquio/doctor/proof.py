@@ -27,7 +27,7 @@ async def answers(settings: Settings) -> Check:
     """Ask the built-in model for the capital of France, by the same ways as the server would."""
     inventory = Inventory(settings)
     planner = Planner(Catalog(settings, lambda: ()), inventory)
-    pool = Pool(settings, planner, inventory)
+    pool = await Pool.open(settings, planner, inventory)
     try:
         return await _ask(pool, planner)
     except EloquioError as error:

@@ -1,5 +1,6 @@
 """How soon a model that failed is started again: nobody can make it start over and over."""
 
+import math
 from collections.abc import Callable
 
 from eloquio.errors import EloquioError, EngineUnavailable
@@ -36,7 +37,7 @@ class BackOff:
                 f"The model failed before: {self._last_error.message}",
                 evidence=self._last_error.evidence,
                 next_step=self._last_error.next_step,
-                retry_after_seconds=max(1, round(self.wait_seconds)),
+                retry_after_seconds=max(1, math.ceil(self.wait_seconds)),
             )
 
 

@@ -16,7 +16,7 @@ from eloquio.engines.address import Address, new_address
 from eloquio.engines.back_off import BackOff
 from eloquio.engines.kinds import llama_server
 from eloquio.engines.kinds.blame import Blame, blamed
-from eloquio.engines.kinds.llama_server import Binary, Facts, FlagReader, Option
+from eloquio.engines.kinds.llama_server import Facts, FlagReader, Option
 from eloquio.engines.log import LogRing
 from eloquio.engines.process import EngineProcess
 from eloquio.engines.spec import EngineSpec, Keeping
@@ -91,6 +91,7 @@ class Engine:
         # What it failed on before, and does without since.
         self._without: frozenset[Blame] = frozenset()
         self._options: list[Option] = []
+        self._flags: frozenset[str] = frozenset()
 
     # What callers ask for --------------------------------------------------------------------
 
@@ -227,7 +228,8 @@ class Engine:
         if self.spec.memory.device != "cpu" and self.is_serving:
             # An accelerator's driver counts what it holds, once it is loaded.
             return self.spec.memory.total_bytes
-        return (self._process and self._process.anonymous_bytes()) or 0
+        taken = None if self._process is None else self._process.anonymous_bytes()
+        return taken or 0
 
     @property
     def _is_over(self) -> bool:
@@ -254,7 +256,7 @@ class Engine:
             ready.set_result(None)
             status = await process.wait()
             error = exits.crash(status, self.log.lines)
-            await self._concede(status)
+            self._concede(status)
         except asyncio.CancelledError:
             # The stop is carried out here, by the clean-up below, which has time-outs of its own.
             task = asyncio.current_task()
@@ -278,7 +280,9 @@ class Engine:
             error = (
                 ShuttingDown("Eloquio is shutting down.")
                 if self._is_shutting_down
-                else LoadCancelled("The load was cancelled by an unload.")
+                else LoadCancelled(
+                    "The load was ended by an unload, or by a forced load of another model."
+                )
             )
         else:
             self.last_error = error
@@ -288,7 +292,7 @@ class Engine:
             logger.warning("engine_failed", model=self.spec.model, code=error.code)
             self._become(Failed(error=error.body()["error"]))
             if served is not None and not self._back_off.wait_seconds and not self._is_stopping:
-                # Once by itself: its next crash is one too many for that.
+                # By itself only the first time: a further crash waits for a request.
                 self._begin()
         if not ready.done():
             ready.set_exception(error)
@@ -304,7 +308,7 @@ class Engine:
             if process.returncode is None:
                 break
             status = await process.wait()
-            if not await self._concede(status):
+            if not self._concede(status):
                 raise exits.start_failure(status, self.log.lines)
             await self._clean_up()
         self.facts = await readiness.facts(client, process, address, self.spec.model)
@@ -317,7 +321,8 @@ class Engine:
         return process
 
     async def _spawn(self) -> tuple[EngineProcess, aiohttp.ClientSession, Address]:
-        binary, flags = await self._binary()
+        binary = await asyncio.to_thread(llama_server.locate, self._workplace.settings)
+        flags = self._flags = await self._workplace.flag_reader.flags(binary)
         address = await asyncio.to_thread(new_address, self._workplace.folder, self._name)
         files = self._workplace.folder / self._name
         try:
@@ -336,17 +341,12 @@ class Engine:
         self._client = address.client()
         return process, self._client, address
 
-    async def _binary(self) -> tuple[Binary, frozenset[str]]:
-        binary = await asyncio.to_thread(llama_server.locate, self._workplace.settings)
-        return binary, await self._workplace.flag_reader.flags(binary)
-
-    async def _concede(self, status: int) -> bool:
+    def _concede(self, status: int) -> bool:
         """Whether it ended for a part that it can do without, which it does from now on."""
         blame = blamed(self.log.lines, status, self._options)
         if blame is None or blame in self._without:
             return False
-        _, flags = await self._binary()
-        if not llama_server.can_do_without(self.spec, blame, flags):
+        if not llama_server.can_do_without(self.spec, blame, self._flags):
             return False
         self._without |= {blame}
         logger.warning("engine_goes_without", model=self.spec.model, part=blame.option)

@@ -113,7 +113,7 @@ def _evicted(
 
 
 def _fitted(wanted: EngineSpec, free_bytes: int) -> EngineSpec | None:
-    """`wanted` with the longest context that fits; None if none does."""
+    """`wanted`, its own context halved until it fits; None if not even the smallest does."""
     context = wanted.context_length
     while (memory := _memory_at(wanted, context)).total_bytes > free_bytes:
         if wanted.options.context_length is not None or context <= SMALLEST_CONTEXT:
@@ -142,7 +142,8 @@ def _refusal(
     busy = [r for r in kept if (r.is_busy or r.is_loading) and not r.is_pinned]
     if _fitted(wanted, free_bytes + sum(resident.size_bytes for resident in busy)) is not None:
         names = ", ".join(resident.model for resident in busy)
-        return EngineBusy(f"There is room only once {names} can be unloaded: it is busy.")
+        next_step = "Wait until it is loaded." if any(r.is_loading for r in busy) else None
+        return EngineBusy(f"There is room only once these are idle: {names}.", next_step=next_step)
     asked = wanted.options.context_length
     context = SMALLEST_CONTEXT if asked is None else asked
     needed = _memory_at(wanted, context).total_bytes

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 
 import psutil
@@ -16,7 +15,6 @@ import structlog
 from eloquio.engines.family import Family, is_alive
 
 _MOST_BYTES = 16_384
-_MOST_FILES = 64
 _GREATEST_PID = 2**31 - 1
 _MARK_LENGTH = 32
 # The system's clock may have been set a little since.
@@ -76,7 +74,7 @@ def reap(paths: Iterable[Path]) -> set[Path]:
     holds up makes happen.
     """
     orphans: dict[Path, set[psutil.Process]] = {}
-    for path in islice(paths, _MOST_FILES):
+    for path in paths:
         record = read_record(path)
         if record is not None:
             orphans[path] = Family(_orphan(record), record.mark).kill()

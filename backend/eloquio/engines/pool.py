@@ -27,8 +27,9 @@ from eloquio.settings import Settings
 # With the time that open replies get, everything has ended within five seconds.
 _CLOSING_GRACE_SECONDS = 1.5
 # A driver takes a while to give back what a process held that is gone.
-_BACK_SECONDS = 3.0
-_BACK_SHARE = 0.8
+_MEMORY_RETURN_SECONDS = 3.0
+# What a model was planned with is an estimate; what it really held may be less.
+_MEMORY_RETURN_SHARE = 0.8
 _POLL_SECONDS = 0.1
 
 Plan = Callable[[], Awaitable[EngineSpec]]
@@ -51,8 +52,9 @@ class Terms:
     keep_others: bool = False
     force: bool = False
     """Ends the answers under way on models that have to make room."""
-    keeping: Keeping | None = None
-    """None leaves it as it was, or to the settings."""
+    ttl_seconds: float | None = None
+    """None as the settings say, 0 never."""
+    is_pinned: bool = False
     is_for_request: bool = False
     """Nobody loads it but a request that names it: held back after failures."""
 
@@ -77,24 +79,6 @@ class _Load:
         same_terms = (mine.keep_others, mine.force) == (others.keep_others, others.force)
         return self.spec == other.spec and same_terms
 
-    async def outcome(self) -> tuple[Engine, bool]:
-        """The engine, once it is ready. A caller that leaves doesn't end the load."""
-        try:
-            return await asyncio.shield(self.task)
-        except asyncio.CancelledError:
-            if self.task.cancelled():
-                raise LoadCancelled("The load was cancelled by an unload.") from None
-            raise
-
-
-@dataclass(frozen=True)
-class _Remembered:
-    """A model as it was loaded last, for the request that wakes it."""
-
-    spec: EngineSpec
-    keeping: Keeping
-    keep_others: bool
-
 
 class Pool:
     """Loads, leases and unloads engines, one model per task unless asked to keep others.
@@ -103,11 +87,13 @@ class Pool:
     nothing, a second one joins, and only an unload cancels.
     """
 
-    def __init__(self, settings: Settings, planner: Planner, inventory: Inventory) -> None:
+    def __init__(
+        self, settings: Settings, planner: Planner, inventory: Inventory, run_folder: RunFolder
+    ) -> None:
         self.changed = Broadcast()
-        self._run_folder = RunFolder.create(settings.home, settings.runtime_dir)
+        self._run_folder = run_folder
         self._roster = Roster(self.changed.publish)
-        self._workplace = Workplace(settings, self._run_folder.path, FlagReader(), self._stirred)
+        self._workplace = Workplace(settings, run_folder.path, FlagReader(), self._engine_changed)
         self._planner = planner
         self._inventory = inventory
         self._loads: list[_Load] = []
@@ -115,12 +101,19 @@ class Pool:
         self._placing: dict[str, _Load] = {}
         # Placed one after the other, so that each sees the memory the one before really took.
         self._placement = asyncio.Lock()
-        self._remembered: dict[str, _Remembered] = {}
+        # Each model as it was loaded last, for the request that wakes it.
+        self._remembered: dict[str, tuple[EngineSpec, Terms]] = {}
         self._back_offs: dict[str, BackOff] = {}
         self._numbers = count()
         self._latest: Engine | None = None
         self._idle_watch = asyncio.create_task(self._roster.end_idle(), name="idle time-outs")
         self._closing: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def open(cls, settings: Settings, planner: Planner, inventory: Inventory) -> "Pool":
+        """A pool with nothing loaded, once what a killed backend left behind is gone."""
+        folder = await asyncio.to_thread(RunFolder.create, settings.home, settings.runtime_dir)
+        return cls(settings, planner, inventory, folder)
 
     # What runs -------------------------------------------------------------------------------
 
@@ -175,7 +168,7 @@ class Pool:
         self._loads.append(load)
         load.task.add_done_callback(lambda _: self._forget(load))
         self.changed.publish()
-        return await load.outcome()
+        return await self._outcome(load)
 
     async def unload(self, model: str | None, *, force: bool = True) -> str | None:
         """Ends the model's engine and its loads, at whatever point; answers which, if any.
@@ -183,12 +176,14 @@ class Pool:
         Without `force`, EngineBusy if it answers a request.
         """
         name = model if model is not None else self._only_model()
+        if name is None:
+            return None
         loads = [load for load in self._loads if name in (load.asked, load.model)]
         name = loads[0].model if loads else name
-        engine = self._roster.get(name or "")
+        engine = self._roster.get(name)
         if engine is not None and not force and self._roster.is_asked(engine):
             raise EngineBusy(f"{name} is answering.")
-        self._remembered.pop(name or "", None)
+        self._remembered.pop(name, None)
         if engine is None and not loads:
             return None
         for load in loads:
@@ -253,15 +248,15 @@ class Pool:
         if (engine := self._roster.get(name)) is not None and not engine.is_stopping:
             return engine
         if (pending := self._placing.get(name)) is not None:
-            return (await pending.outcome())[0]
+            return (await self._outcome(pending))[0]
         self._back_off_of(name).refuse()
         # As it was loaded last, so that nothing of what was asked then is lost.
-        last = self._remembered.get(name)
+        spec, terms = self._remembered.get(name, (None, Terms()))
 
         async def plan() -> EngineSpec:
-            return last.spec if last else await self._planner.plan_by_name(name)
+            return spec or await self._planner.plan_by_name(name)
 
-        terms = Terms(keep_others=last is not None and last.keep_others, is_for_request=True)
+        terms = replace(terms, force=False, is_for_request=True)
         engine, _ = await self.load(name, plan, terms)
         return engine
 
@@ -270,17 +265,29 @@ class Pool:
         self.changed.publish()
         while (pending := self._placing.get(spec.model)) is not None:
             if pending.is_like(load):
-                engine, _ = await pending.outcome()
-                return self._kept(engine, load), False
+                engine, _ = await self._outcome(pending)
+                self._keep_as_asked(engine, load.terms)
+                return engine, False
             await asyncio.wait([pending.task])
         running = self._roster.get(spec.model)
         if running is not None and running.spec == spec and running.is_serving:
-            return self._kept(running, load), True
+            self._keep_as_asked(running, load.terms)
+            return running, True
         self._placing[spec.model] = load
         try:
             return await self._place(load, spec), False
         finally:
             del self._placing[spec.model]
+
+    async def _outcome(self, load: _Load) -> tuple[Engine, bool]:
+        """The engine, once it is ready. A caller that leaves doesn't end the load."""
+        try:
+            return await asyncio.shield(load.task)
+        except asyncio.CancelledError:
+            if load.task.cancelled():
+                self._refuse_when_closing()
+                raise LoadCancelled("The load was cancelled by an unload.") from None
+            raise
 
     async def _place(self, load: _Load, spec: EngineSpec) -> Engine:
         async with self._placement:
@@ -292,16 +299,17 @@ class Pool:
                 # Who loads it again wants it tried at once.
                 self._back_offs.pop(spec.model, None)
             back_off, name = self._back_off_of(spec.model), str(next(self._numbers))
-            keeping = self._keeping(load, spec.model)
+            keeping = self._keeping(load.terms)
             engine = Engine(placement.spec, name, self._workplace, back_off, keeping)
-            self._remembered[spec.model] = _Remembered(spec, keeping, load.terms.keep_others)
+            self._remembered[spec.model] = (spec, load.terms)
             load.is_placed = True
             self._latest = engine
             self._roster.add(engine)
             await engine.ensure_ready()
             await self._roster.remove_all(
                 other
-                for other in self._named(placement.stop_after)
+                for other in self._engines_of(placement.stop_after)
+                # Asked again while this one was loading, it is wanted beside it.
                 if load.terms.force or not self._roster.is_asked(other)
             )
             return engine
@@ -317,43 +325,42 @@ class Pool:
 
     async def _make_room(self, placement: Placement) -> None:
         """Returns when what had to leave is gone and its memory is really back."""
-        leaving = self._named(placement.stop_first)
-        expected = self.ledger().free_bytes + _BACK_SHARE * sum(e.held_bytes() for e in leaving)
+        leaving = self._engines_of(placement.stop_first)
+        held_bytes = sum(engine.held_bytes() for engine in leaving)
+        expected = self.ledger().free_bytes + _MEMORY_RETURN_SHARE * held_bytes
         await self._roster.remove_all(leaving)
         if not leaving or not self._inventory.devices_seen:
             return  # main memory is back when its process is gone
         with suppress(TimeoutError):
-            async with asyncio.timeout(_BACK_SECONDS):
+            async with asyncio.timeout(_MEMORY_RETURN_SECONDS):
                 while self.ledger().free_bytes < expected:
                     await asyncio.sleep(_POLL_SECONDS)
                     await self._inventory.refresh()
 
-    def _named(self, models: Iterable[str]) -> list[Engine]:
+    def _engines_of(self, models: Iterable[str]) -> list[Engine]:
         return [engine for model in models if (engine := self._roster.get(model)) is not None]
 
-    def _keeping(self, load: _Load, model: str) -> Keeping:
-        if load.terms.keeping is not None:
-            return load.terms.keeping
-        if (remembered := self._remembered.get(model)) is not None:
-            return remembered.keeping
-        return Keeping(ttl_seconds=self._workplace.settings.idle_unload_seconds)
+    def _keeping(self, terms: Terms) -> Keeping:
+        asked = terms.ttl_seconds
+        default = self._workplace.settings.idle_unload_seconds
+        ttl = default if asked is None else asked or None
+        return Keeping(ttl_seconds=ttl, is_pinned=terms.is_pinned)
 
-    def _kept(self, engine: Engine, load: _Load) -> Engine:
-        if load.terms.keeping is not None:
-            engine.keep(load.terms.keeping)
-            remembered = self._remembered.get(engine.spec.model)
-            if remembered is not None:
-                changed = replace(remembered, keeping=load.terms.keeping)
-                self._remembered[engine.spec.model] = changed
-            self._stirred()
-        return engine
+    def _keep_as_asked(self, engine: Engine, terms: Terms) -> None:
+        if terms.is_for_request:
+            return  # it wants an answer, and nothing of how long the model stays
+        engine.keep(self._keeping(terms))
+        if engine.spec.model in self._remembered:
+            spec, _ = self._remembered[engine.spec.model]
+            self._remembered[engine.spec.model] = (spec, terms)
+        self._engine_changed()
 
     def _back_off_of(self, model: str) -> BackOff:
         return self._back_offs.setdefault(model, BackOff(self._workplace.clock))
 
-    def _stirred(self) -> None:
+    def _engine_changed(self) -> None:
         self.changed.publish()
-        self._roster.stir()
+        self._roster.wake_idle_watch()
 
     def _forget(self, load: _Load) -> None:
         self._loads.remove(load)

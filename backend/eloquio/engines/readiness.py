@@ -61,7 +61,6 @@ async def facts(
         raise EngineStartFailed("The engine started but can't describe itself.") from failure
     if not isinstance(properties, dict):
         raise EngineStartFailed("The engine started but can't describe itself.")
-    # Nobody else can listen on a socket in our own folder; on a port, anybody can.
     alias = properties.get("model_alias", model if address.socket_path else None)
     if alias != model:
         raise EngineSocketFailed("Another server answers in the engine's place.")

@@ -24,7 +24,7 @@ class Roster:
         self._removals: dict[Engine, asyncio.Task[None]] = {}
         # Requests under way by model, from the moment they wait for it to load.
         self._claims: Counter[str] = Counter()
-        self._stirred = asyncio.Event()
+        self._idle_time_changed = asyncio.Event()
 
     @property
     def engines(self) -> Sequence[Engine]:
@@ -37,7 +37,7 @@ class Roster:
     def add(self, engine: Engine) -> None:
         self._engines[engine.spec.model] = engine
         self.fell_asleep = None
-        self.stir()
+        self.wake_idle_watch()
 
     @contextmanager
     def claim(self, model: str) -> Iterator[None]:
@@ -47,7 +47,7 @@ class Roster:
             yield
         finally:
             self._claims[model] -= 1
-            self.stir()
+            self.wake_idle_watch()
 
     def is_asked(self, engine: Engine) -> bool:
         """Whether a request is answered by it, or is about to be."""
@@ -74,7 +74,7 @@ class Roster:
     async def end_idle(self) -> None:
         """Ends each engine once its idle time is over. Goes on until it is cancelled."""
         while True:
-            self._stirred.clear()
+            self._idle_time_changed.clear()
             left = {engine: self._idle_seconds_left(engine) for engine in self.engines}
             for engine in [engine for engine, seconds in left.items() if seconds == 0]:
                 # Asked and told in one step: a request sees it serving, or already stopping.
@@ -83,11 +83,11 @@ class Roster:
                 logger.info("engine_idle", model=engine.spec.model)
             soonest = min((seconds for seconds in left.values() if seconds), default=None)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._stirred.wait(), soonest)
+                await asyncio.wait_for(self._idle_time_changed.wait(), soonest)
 
-    def stir(self) -> None:
-        """Something changed that an idle time may depend on."""
-        self._stirred.set()
+    def wake_idle_watch(self) -> None:
+        """Something happened that an idle time may depend on."""
+        self._idle_time_changed.set()
 
     def _idle_seconds_left(self, engine: Engine) -> float | None:
         return None if self.is_asked(engine) else engine.ttl_left_seconds
@@ -101,7 +101,7 @@ class Roster:
             size_bytes=engine.held_bytes(),
             last_used=engine.last_used,
             is_busy=engine.busy > 0 or (not is_own and self.is_asked(engine)),
-            is_loading=not engine.is_serving,
+            is_loading=not engine.is_serving and not engine.is_settled,
             is_pinned=engine.keeping.is_pinned,
             is_settled=engine.is_settled,
         )

@@ -12,7 +12,7 @@ class EngineCrashed(EloquioError):
 
 
 class EngineUnavailable(EloquioError):
-    """Failed again and again: not started once more before its back-off is over."""
+    """It failed and isn't started again before its back-off is over, or it isn't ready yet."""
 
     status = 503
     code = "engine_unavailable"

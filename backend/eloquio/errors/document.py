@@ -24,8 +24,8 @@ Every route answers a failure with the same shape, and a stream that breaks ends
 `code` is one of those below and never changes its meaning: it is what a script may branch on. The
 `message` says what happened. `evidence`, where there is any, is the engine's own last words and how
 it ended. `next_step` says what to do; below stands the general one, which an error may replace by
-one that fits better. With status 503, and where else it helps, the header `Retry-After` says how
-many seconds to wait.
+one that fits better. `engine_unavailable` and `too_many_attempts` come with the header
+`Retry-After`: the seconds to wait.
 
 Where no such body came, the page has codes of its own: `server_unreachable` when nothing answered,
 `unreadable_reply` when something else did, and `unknown_error`.

@@ -1,6 +1,7 @@
 """An engine that ended while it was starting: why, by its exit status, its signal and its words.
 
-Those that derive from another are kinds of it: whoever handles the one handles them all.
+Those that derive from another are closer names for it: a script that means them all compares each
+code.
 """
 
 from eloquio.errors.root import EloquioError

@@ -8,7 +8,7 @@ from eloquio.engines.eviction import SMALLEST_CONTEXT
 from eloquio.engines.inventory import Inventory
 from eloquio.engines.kinds import extra_args
 from eloquio.engines.pool import Terms
-from eloquio.engines.spec import EngineOptions, EngineSpec, Keeping, MemoryPlan
+from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan
 from eloquio.errors import InvalidRequest, ModelFileMissing, NotImplementedHere
 from eloquio.models import advice, fit, references, sampling
 from eloquio.models.catalog import Catalog, ModelEntry
@@ -23,12 +23,9 @@ DEFAULT_SLOTS = 4
 class Planner:
     """Resolves, measures and decides; starts nothing."""
 
-    def __init__(
-        self, catalog: Catalog, inventory: Inventory, idle_unload_seconds: float | None = None
-    ) -> None:
+    def __init__(self, catalog: Catalog, inventory: Inventory) -> None:
         self._catalog = catalog
         self._inventory = inventory
-        self._idle_unload_seconds = idle_unload_seconds
 
     async def plan_by_name(self, model: str) -> EngineSpec:
         """For a request that names a model on disk: loaded as it would be by default."""
@@ -40,13 +37,14 @@ class Planner:
 
     async def plan(self, request: LoadRequest) -> EngineSpec:
         """The engine for `request`, with the context that it should have if there is room."""
-        _refuse_what_is_not_there(request)
+        _refuse_impossible(request)
         entry = await asyncio.to_thread(
             self._catalog.resolve, request.model_path, request.gguf_variant
         )
         options = await asyncio.to_thread(self._options, request)
         build = await self._inventory.build()
-        device = build.devices[0].name if build.devices else "cpu"
+        uses_processor_alone = request.gpu_layers == 0 or not build.devices
+        device = "cpu" if uses_processor_alone else build.devices[0].name
         assert entry.header is not None
         native = entry.header.context_length or DEFAULT_CONTEXT
         context = options.context_length or native
@@ -76,12 +74,6 @@ class Planner:
             ),
         )
 
-    def terms(self, request: LoadRequest) -> Terms:
-        """What the load may do to others, and how long its model stays."""
-        ttl = self._idle_unload_seconds if request.ttl_s is None else request.ttl_s or None
-        keeping = Keeping(ttl_seconds=ttl, is_pinned=request.pin)
-        return Terms(keep_others=request.keep_others, force=request.force, keeping=keeping)
-
     def _options(self, request: LoadRequest) -> EngineOptions:
         draft, adapters = request.draft_model, request.lora_adapters or ()
         return EngineOptions(
@@ -108,7 +100,17 @@ class Planner:
         return path
 
 
-def _refuse_what_is_not_there(request: LoadRequest) -> None:
+def terms(request: LoadRequest) -> Terms:
+    """What the load may do to others, and how long its model stays."""
+    return Terms(
+        keep_others=request.keep_others,
+        force=request.force,
+        ttl_seconds=request.ttl_s,
+        is_pinned=request.pin,
+    )
+
+
+def _refuse_impossible(request: LoadRequest) -> None:
     if request.engine in ("transformers", "unsloth", "remote"):
         raise NotImplementedHere(
             f"The engine {request.engine!r} isn't there yet: only GGUF models can be run.",

@@ -15,7 +15,7 @@ from eloquio.engines.pool import Pool
 from eloquio.errors import LoadCancelled, ModelNotFound, PersonOnly
 from eloquio.models import describe
 from eloquio.models.catalog import Catalog
-from eloquio.models.loading import Planner
+from eloquio.models.loading import Planner, terms
 from eloquio.models.schema import (
     LoadProgress,
     LoadReply,
@@ -81,9 +81,7 @@ async def load_model(
     body: LoadRequest, pool: PoolNow, planner: PlannerNow, preferences: PreferencesNow
 ) -> LoadReply:
     """Load a model and answer when it is ready. A caller that leaves doesn't end the load."""
-    engine, was_loaded = await pool.load(
-        body.model_path, lambda: planner.plan(body), planner.terms(body)
-    )
+    engine, was_loaded = await pool.load(body.model_path, lambda: planner.plan(body), terms(body))
     spec = engine.spec
     repeated = body.model_copy(update={"model_path": spec.model, "gguf_variant": None})
     try:
@@ -126,8 +124,9 @@ async def _progress_events(pool: Pool) -> AsyncIterator[bytes]:
 @router.post("/validate")
 async def validate_model(body: LoadRequest, pool: PoolNow, planner: PlannerNow) -> ValidateReply:
     """Whether a load would find a model that fits, and what it would take. Loads nothing."""
-    terms = replace(planner.terms(body), force=True)
-    return describe.validation(await pool.placement(await planner.plan(body), terms))
+    # Whatever is busy now: the answer says what would have to end for it.
+    forced = replace(terms(body), force=True)
+    return describe.validation(await pool.placement(await planner.plan(body), forced))
 
 
 @router.post("/unload")

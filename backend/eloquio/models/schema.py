@@ -158,7 +158,7 @@ class EngineStatus(_Shape):
 
 
 class DeviceMemory(_Shape):
-    """One accelerator's memory, in bytes, as its driver told it last."""
+    """One accelerator's memory, in bytes, as llama-server told it last."""
 
     id: str
     name: str

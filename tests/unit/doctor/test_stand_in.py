@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 
 import gguf
 import pytest
@@ -92,3 +93,14 @@ async def test_a_broken_stream_that_ends_in_any_other_way_breaks_the_promise(lin
     stream = await Stream(Reply(*lines)).read()
     with pytest.raises(Broken):
         stream.failure("engine_crashed")
+
+
+def test_a_stand_in_runs_from_a_folder_and_by_a_python_with_a_space_in_their_names(
+    tmp_path, monkeypatch
+):
+    python = tmp_path / "some python"
+    python.symlink_to(sys.executable)
+    monkeypatch.setattr("sys.executable", str(python))
+    program = stand_in.write(tmp_path / "its folder" / "llama-server", text="it's 你好")
+    told = subprocess.run([program, "--help"], capture_output=True, text=True, check=True)
+    assert "--alias" in told.stdout

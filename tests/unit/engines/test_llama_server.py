@@ -12,6 +12,7 @@ from eloquio.engines.kinds import extra_args, llama_server
 from eloquio.engines.kinds.blame import Blame
 from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan, Sampling
 from eloquio.errors import EngineFlagUnknown, EngineMissing, InvalidRequest
+from fixtures.pools import until
 
 FLAGS = frozenset(
     {
@@ -244,9 +245,13 @@ def test_the_engine_does_not_inherit_what_would_change_it():
 async def test_a_question_that_is_given_up_leaves_no_process(settings, program):
     slow = program("slow", "#!/bin/sh\nexec sleep 60\n")
     asking = asyncio.create_task(llama_server.run(llama_server.Binary(slow, "path"), "--help"))
-    await asyncio.sleep(0.2)
+
+    def is_asking():
+        commands = [" ".join(child.cmdline()) for child in psutil.Process().children()]
+        return any("sleep 60" in command for command in commands)
+
+    await until(is_asking)
     asking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await asking
-    commands = [" ".join(child.cmdline()) for child in psutil.Process().children()]
-    assert not [command for command in commands if "sleep 60" in command]
+    assert not is_asking()

@@ -5,12 +5,9 @@ import asyncio
 import pytest
 
 from eloquio.doctor.faults import stand_in
-from eloquio.engines.inventory import Inventory
-from eloquio.engines.pool import Pool
 from eloquio.models import describe
-from eloquio.models.loading import Planner
-from eloquio.models.schema import LoadRequest
 from fixtures.gguf_files import write_model
+from fixtures.pools import load, pool_of
 
 pytestmark = pytest.mark.anyio
 
@@ -22,29 +19,18 @@ def settings(settings, tmp_path):
 
 
 @pytest.fixture
-def planner(catalog, settings, folder):
+async def pool(settings, folder):
     write_model(folder / "one.gguf")
     write_model(folder / "other.gguf")
-    return Planner(catalog, Inventory(settings))
+    async with pool_of(settings.model_copy(update={"model_dirs": (folder,)})) as pool:
+        yield pool
 
 
-@pytest.fixture
-async def pool(settings, planner):
-    pool = Pool(settings, planner, Inventory(settings))
-    yield pool
-    await pool.close()
-
-
-async def load(pool, planner, model, **options):
-    request = LoadRequest(model_path=model, **options)
-    return await pool.load(model, lambda: planner.plan(request), planner.terms(request))
-
-
-async def test_a_reload_that_waits_is_not_called_ready_for_the_engine_before_it(pool, planner):
-    await load(pool, planner, "one")
+async def test_a_reload_that_waits_is_not_called_ready_for_the_engine_before_it(pool):
+    await load(pool, "one")
     assert describe.load_progress(pool).phase == "ready"
 
-    reload = asyncio.create_task(load(pool, planner, "one", max_seq_length=1024))
+    reload = asyncio.create_task(load(pool, "one", max_seq_length=1024))
     await asyncio.sleep(0)
     waiting = describe.load_progress(pool)
     await reload
@@ -53,13 +39,13 @@ async def test_a_reload_that_waits_is_not_called_ready_for_the_engine_before_it(
     assert describe.load_progress(pool).phase == "ready"
 
 
-async def test_each_card_says_what_became_of_its_model(pool, planner, catalog):
+async def test_each_card_says_what_became_of_its_model(pool, catalog):
     def statuses():
         cards = describe.model_cards(catalog.scan(), describe.in_memory(pool))
         return {card.id: card.status for card in cards}
 
     assert statuses() == {"one": "on_disk", "other": "on_disk"}
-    loading = asyncio.create_task(load(pool, planner, "other"))
+    loading = asyncio.create_task(load(pool, "other"))
     while not pool.queued:
         await asyncio.sleep(0)
     assert statuses() == {"other": "loading", "one": "on_disk"}

@@ -29,12 +29,18 @@ _PR_SET_PDEATHSIG = 1
 
 def write(path: Path, **behaviour: object) -> Path:
     """Make `path` a llama-server that behaves so: see `Behaviour` for the words."""
+    import shlex  # which the program itself does without
+
     Behaviour(behaviour)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(
-        f"#!{sys.executable} -IS\n"
+        # For a shell this starts Python, and for Python it is a text: a first line that names
+        # Python itself could hold no space.
+        "#!/bin/sh\n"
+        f"''':'\nexec {shlex.quote(sys.executable)} -IS \"$0\" \"$@\"\n'''\n"
         f"import sys; sys.path.append({str(Path(__file__).parents[3])!r})\n"
-        f"from eloquio.doctor.faults import stand_in; stand_in.main({behaviour!r})\n"
+        f"from eloquio.doctor.faults import stand_in; stand_in.main({behaviour!r})\n",
+        encoding="utf-8",
     )
     path.chmod(0o755)
     return path

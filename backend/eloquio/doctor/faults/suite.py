@@ -27,6 +27,7 @@ from eloquio.doctor.faults.serving import folder_of_its_own
 # What a scenario may take at the very most, on the busiest machine.
 _LIMIT_SECONDS = 180.0
 # Most of them wait most of the time.
+_AT_ONCE_PER_CORE = 2
 _MOST_AT_ONCE = 16
 
 _THEMES = (
@@ -72,7 +73,7 @@ async def run(
 ) -> list[Outcome]:
     """Every scenario's outcome, in the order in which they ended; `show` is told each at once."""
     outcomes: list[Outcome] = []
-    turns = asyncio.Semaphore(min(2 * (os.cpu_count() or 1), _MOST_AT_ONCE))
+    turns = asyncio.Semaphore(min(_AT_ONCE_PER_CORE * (os.cpu_count() or 1), _MOST_AT_ONCE))
 
     async def take_turn(scenario: Scenario) -> None:
         async with turns:

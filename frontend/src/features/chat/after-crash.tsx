@@ -8,7 +8,13 @@ export function AfterCrash({ model, fault }: { model: string; fault: Fault }) {
   const engine = status?.engines.find((candidate) => candidate.model === model);
   const isItsCrash = engine !== undefined && engine.last_error?.code === fault.code;
   const words = isItsCrash ? wordsFor(engine) : null;
-  return words && <p role="status">{words}</p>;
+  return (
+    words && (
+      <p role="status" className="self-center">
+        {words}
+      </p>
+    )
+  );
 }
 
 function wordsFor({ status: { state }, restarts }: Schemas["EngineStatus"]): string | null {

@@ -6,6 +6,14 @@ import { Button } from "@/ui/button";
 
 type Engine = Schemas["EngineStatus"];
 
+/** What an unload means to the person, by what the engine is at. */
+const endings = {
+  starting: "Cancel",
+  ready: "Unload",
+  failed: "Dismiss",
+  stopped: "Dismiss",
+} as const;
+
 type Props = {
   engine: Engine;
   onOptions: () => void;
@@ -19,9 +27,7 @@ export function EngineActions({ engine, onOptions }: Props) {
       <Button intent="secondary" size="sm" onClick={onOptions}>
         Load options
       </Button>
-      {state !== "stopping" && (
-        <UnloadButton engine={engine} label={state === "starting" ? "Cancel" : "Unload"} />
-      )}
+      {state !== "stopping" && <UnloadButton engine={engine} label={endings[state]} />}
     </div>
   );
 }

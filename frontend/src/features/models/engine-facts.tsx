@@ -12,7 +12,7 @@ export function EngineFacts({ engine, toldAt }: Props) {
     ["Quant", loaded?.gguf_variant ?? null],
     ["KV cache", loaded?.cache_type_kv ?? null],
     ["In memory now", engine.resident_bytes === null ? null : formatBytes(engine.resident_bytes)],
-    ["Answering", answering(engine)],
+    ["Answering", engine.status.state === "failed" ? null : answering(engine)],
     ["Unloads", useTimeLeft({ engine, toldAt })],
     ["Running for", engine.uptime_s === null ? null : formatSeconds(engine.uptime_s)],
     ["Loaded in", loaded && formatSeconds(loaded.load_seconds)],

@@ -167,6 +167,7 @@ test("a failed engine says why in its own words and can be loaded again", async 
   expect(shown.getByText(crash.message)).toBeVisible();
   expect(shown.getByText(crash.evidence).tagName).toBe("PRE");
   expect(shown.getByText(crash.next_step)).toBeVisible();
+  expect(shown.getByRole("button", { name: "Dismiss" })).toBeVisible();
   await user.click(shown.getByRole("button", { name: "Load again" }));
   await waitFor(() => expect(studio.loads).toMatchObject([{ model_path: SMOLLM }]));
 });

@@ -70,9 +70,7 @@ async def is_cut_anywhere(folder: Path) -> str:
         return f"whole in pieces of {', '.join(map(str, sizes))} bytes"
 
 
-@proves(
-    "When the client leaves, the engine's connection is closed, in a stream, a stall or silence."
-)
+@proves("When the client leaves a stream, a stall or a silence, the engine's connection is closed.")
 async def is_left_by_its_client(folder: Path) -> str:
     models: dict[str, Json] = {
         "streamed": {"repeats": 10_000, "pause_seconds": 0.05},
@@ -152,13 +150,14 @@ async def writes_garbage_to_its_log(folder: Path) -> str:
         is_alone=True)  # fmt: skip
 async def fails_after_garbage_in_its_log(folder: Path) -> str:
     async with studio(folder, {"a": {"writes_garbage": True, "exits": 1}}) as running:
+        usual = max(await _health(running, lambda: True))
         async with meanwhile(running.load("a")) as loading:
             slowest = 0.0
             while not loading.done():
                 slowest = max(slowest, (await running.get("/health")).require(200).seconds)
         failure = loading.result().require(502)
         expect(len(failure.text) < 10_000, f"The error is {len(failure.text)} characters long.")
-        expect(slowest < 1, f"Meanwhile /health once took {slowest:.2f} s.")
+        expect(slowest < 0.5 + usual, f"Meanwhile /health once took {slowest:.2f} s.")
         return f"an error of {len(failure.text)} characters; /health took {slowest:.2f} s at most"
 
 
