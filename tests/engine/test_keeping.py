@@ -133,7 +133,7 @@ async def test_the_least_recently_used_makes_room_and_that_is_told(pool, monkeyp
     needed = (await pool.planner.plan_by_name(BUILTIN)).memory.total_bytes
     real = pool.ledger()
     left = type(real)(real.main, real.devices, real.promised_bytes + real.free_bytes - needed + 1)
-    monkeypatch.setattr(pool, "ledger", lambda: left)
+    monkeypatch.setattr(pool._room, "ledger", lambda: left)
     engine, _ = await load(pool, BUILTIN, keep_others=True)
     assert {e.spec.model for e in pool.engines} == {"tiny", BUILTIN}
     assert "twin was unloaded to make room." in engine.warnings
@@ -151,7 +151,7 @@ async def test_what_is_loaded_is_taken_off_what_is_free(pool):
 async def test_loads_at_once_do_not_count_on_the_same_memory(pool, monkeypatch):
     """Room for one more: of two that are asked for together, the second takes the first's place."""
     plan = await pool.planner.plan_by_name("tiny")
-    real = pool.ledger
+    real = pool._room.ledger
 
     def scarce():
         known = real()
@@ -161,7 +161,7 @@ async def test_loads_at_once_do_not_count_on_the_same_memory(pool, monkeypatch):
             known.main, known.devices, known.promised_bytes + known.free_bytes - max(0, room)
         )
 
-    monkeypatch.setattr(pool, "ledger", scarce)
+    monkeypatch.setattr(pool._room, "ledger", scarce)
     await asyncio.gather(
         *(load(pool, name, keep_others=True, max_seq_length=8192) for name in ("tiny", "twin"))
     )

@@ -53,7 +53,7 @@ async def _ask(pool: Pool, planner: Planner) -> Check:
             async with client.post("/v1/chat/completions", json=body) as reply:
                 text = await reply.text()
         except aiohttp.ClientError:
-            raise await engine.cause_of_loss() from None
+            raise await engine.cause_of_loss(client) from None
         if reply.status != 200:
             return Check("answer", "fail", f"The engine said {reply.status}.", evidence=text)
         return _judge(json.loads(text), load_seconds)

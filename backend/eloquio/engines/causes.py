@@ -114,7 +114,7 @@ _CAUSES: tuple[Cause, ...] = (
         _words(
             r"error while loading shared libraries: ([^\s:]+)",
             r"Library not loaded: (\S+)",
-            r"(\S+\.dll) (?:was|is) (?:not found|missing)",
+            r"([\w.-]{1,100}\.dll) (?:was|is) (?:not found|missing)",
         ),
     ),
     Cause(

@@ -1,56 +1,42 @@
 """One engine, from its start to its end. Its own task is the only writer of its state."""
 
 import asyncio
-import os
-import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from weakref import WeakKeyDictionary
 
 import aiohttp
 import structlog
 
 from eloquio.engines import exits, readiness
-from eloquio.engines.address import Address, new_address
 from eloquio.engines.back_off import BackOff
-from eloquio.engines.kinds import llama_server
-from eloquio.engines.kinds.blame import Blame, blamed
-from eloquio.engines.kinds.llama_server import Facts, FlagReader, Option
+from eloquio.engines.kinds.llama_server import Facts
 from eloquio.engines.log import LogRing
 from eloquio.engines.process import EngineProcess
+from eloquio.engines.spawner import Spawned, Spawner, Workplace
 from eloquio.engines.spec import EngineSpec, Keeping
 from eloquio.engines.state import EngineState, Failed, Phase, Ready, Starting, Stopped, Stopping
 from eloquio.errors import (
     EloquioError,
     EngineStartFailed,
     EngineUnreachable,
-    LoadCancelled,
     ModelUnloaded,
     ShuttingDown,
     Unexpected,
 )
-from eloquio.settings import Settings
 
 # From a broken connection to the process's end being known.
 _CRASH_TIMEOUT_SECONDS = 3.0
+# From a broken answer to an end that explains it.
+_LAST_WORDS_SECONDS = 1.0
+
+_Life = asyncio.Task[EloquioError | None]
 
 logger = structlog.get_logger(__name__)
 
 
-class EngineIsStopping(Exception):
-    """It was asked to serve after it was asked to stop; its owner starts another."""
-
-
-@dataclass(frozen=True)
-class Workplace:
-    """What all engines of one backend share."""
-
-    settings: Settings
-    folder: Path
-    flag_reader: FlagReader
-    changed: Callable[[], None]
-    clock: Callable[[], float] = time.monotonic
+class EngineIsGone(Exception):
+    """It has ended, or was asked to: its owner starts another."""
 
 
 class Engine:
@@ -63,7 +49,9 @@ class Engine:
         workplace: Workplace,
         back_off: BackOff,
         keeping: Keeping,
+        predecessor: "Engine | None" = None,
     ) -> None:
+        """`predecessor` failed, and this one goes on in its place with what was learned."""
         self.spec = spec
         self.keeping = keeping
         self.log = LogRing()
@@ -71,40 +59,39 @@ class Engine:
         self.warnings: list[str] = list(spec.warnings)
         self.busy = 0
         self.waiting = 0
-        self.starts = 0
-        self.last_error: EloquioError | None = None
+        self.starts: int = predecessor.starts if predecessor else 0
+        self.last_error: EloquioError | None = predecessor.last_error if predecessor else None
         self.state: EngineState = Stopped()
-        self._name = name
         self._workplace = workplace
         self._grace_seconds = workplace.settings.stop_grace_seconds
         self._process: EngineProcess | None = None
         self._client: aiohttp.ClientSession | None = None
-        self._life: asyncio.Task[None] | None = None
+        self._life: _Life | None = None
         self._ready: asyncio.Future[None] | None = None
+        self._life_behind: WeakKeyDictionary[aiohttp.ClientSession, _Life] = WeakKeyDictionary()
         self._is_stopping = False
+        self._is_unloaded = False
         self._is_shutting_down = False
         # Its life has left service, and cleans up or is about to.
         self._is_ending = False
         self._ready_since: float | None = None
         self._last_used = workplace.clock()
         self._back_off = back_off
-        # What it failed on before, and does without since.
-        self._without: frozenset[Blame] = frozenset()
-        self._options: list[Option] = []
-        self._flags: frozenset[str] = frozenset()
+        self._spawner: Spawner = Spawner(
+            spec, workplace, name, predecessor._spawner.without if predecessor else frozenset()
+        )
 
     # What callers ask for --------------------------------------------------------------------
 
     async def ensure_ready(self) -> None:
         """Returns when it serves; raises why it doesn't. A caller that leaves stops nothing."""
-        while not self._is_stopping and self._is_over and not self.is_settled:
+        if self._life is None and not self._is_stopping:
+            self._begin()
+        while self._has_left_service and not self.is_gone:
             assert self._life is not None
             await asyncio.wait([self._life])
-        if self._is_stopping:
-            raise EngineIsStopping
-        if self.is_settled:
-            self._back_off.refuse()
-            self._begin()
+        if self.is_gone:
+            raise EngineIsGone
         assert self._ready is not None
         self.waiting += 1
         try:
@@ -117,7 +104,7 @@ class Engine:
         """A client for one request, which counts as busy until the block ends."""
         while True:
             await self.ensure_ready()
-            if self._client is not None and not self._is_over:
+            if self._client is not None and not self._has_left_service:
                 break
         self.busy += 1
         try:
@@ -131,9 +118,13 @@ class Engine:
         self.keeping = keeping
         self._last_used = self._workplace.clock()
 
-    def begin_to_stop(self, grace_seconds: float | None = None) -> None:
-        """From now on it serves nobody new; `stop` waits for the end. Final."""
+    def begin_to_stop(self, grace_seconds: float | None = None, *, is_unload: bool = False) -> None:
+        """From now on it serves nobody new; `stop` waits for the end. Final.
+
+        `is_unload` says that a person wants the model gone, and not only this process of it.
+        """
         self._is_stopping = True
+        self._is_unloaded |= is_unload
         if grace_seconds is not None:
             self._is_shutting_down = True
             self._grace_seconds = min(self._grace_seconds, grace_seconds)
@@ -151,25 +142,28 @@ class Engine:
         self.begin_to_stop(grace_seconds)
         if self._life is None:
             return
+        if grace_seconds is not None and self._process is not None:
+            # It may be waiting already for an end that was given more time.
+            with suppress(TimeoutError):
+                await self._process.stop(grace_seconds)
         await asyncio.wait([self._life])
         if self._ready is not None and not self._ready.done():
             # Its task was cancelled before its first step.
             self._settle(self._ready, None)
 
-    async def cause_of_loss(self) -> EloquioError:
-        """Why a connection to it broke: the crash, once that is known, or that nobody knows."""
-        life = self._life
-        if life is not None:
+    async def cause_of_loss(self, client: aiohttp.ClientSession) -> EloquioError:
+        """Why a connection of `client` broke: the crash, once it is known, or that nobody knows."""
+        if (life := self._life_behind.get(client)) is not None:
             await asyncio.wait([life], timeout=_CRASH_TIMEOUT_SECONDS)
+            if life.done() and not life.cancelled() and (error := life.result()) is not None:
+                return error
         if self._is_shutting_down:
             return ShuttingDown("Eloquio was shut down during the answer.")
         if self._is_stopping:
             return ModelUnloaded("The model was unloaded during the answer.")
-        if life is not None and life.done() and self.last_error is not None:
-            return self.last_error
         return EngineUnreachable("The connection to the engine broke.")
 
-    # What may inform a display ---------------------------------------------------------------
+    # What its owner decides by, and a display shows ------------------------------------------
 
     @property
     def pid(self) -> int | None:
@@ -195,8 +189,17 @@ class Engine:
         return isinstance(self.state, Ready) and not self._is_ending
 
     @property
-    def is_stopping(self) -> bool:
-        return self._is_stopping
+    def has_served(self) -> bool:
+        return self._ready_since is not None or self.starts > 1
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it will never serve again."""
+        return self._is_stopping or (self._life is not None and self._life.done())
+
+    @property
+    def is_unloaded(self) -> bool:
+        return self._is_unloaded
 
     @property
     def last_used(self) -> float:
@@ -232,10 +235,11 @@ class Engine:
         return taken or 0
 
     @property
-    def _is_over(self) -> bool:
-        """Whether it has left service, be it known to its task or not yet."""
+    def _has_left_service(self) -> bool:
+        """Whether it ended after it had served, be that known to its task or not yet."""
+        has_served = self._ready is not None and self._ready.done()
         has_ended = self._process is not None and self._process.returncode is not None
-        return self._is_ending or has_ended
+        return self._is_ending or (has_served and has_ended)
 
     # Its life: everything below runs in its own task -----------------------------------------
 
@@ -249,14 +253,15 @@ class Engine:
         self._become(Starting(total_bytes=self.spec.memory.weights_bytes))
         self._life = asyncio.create_task(self._live(self._ready), name=f"engine {self.spec.model}")
 
-    async def _live(self, ready: asyncio.Future[None]) -> None:
+    async def _live(self, ready: asyncio.Future[None]) -> EloquioError | None:
+        """To its end; answers why it failed, if it did."""
         error: EloquioError | None = None
         try:
             process = await self._start()
             ready.set_result(None)
             status = await process.wait()
-            error = exits.crash(status, self.log.lines)
-            self._concede(status)
+            error = await asyncio.to_thread(exits.crash, status, self.log.lines)
+            await self._spawner.concede(status, self.log.lines)
         except asyncio.CancelledError:
             # The stop is carried out here, by the clean-up below, which has time-outs of its own.
             task = asyncio.current_task()
@@ -273,18 +278,16 @@ class Engine:
         except Exception:
             logger.exception("engine_clean_up_failed", model=self.spec.model)
         self._settle(ready, error)
+        return error
 
     def _settle(self, ready: asyncio.Future[None], error: EloquioError | None) -> None:
+        outcome: Exception
         if error is None:
             self._become(Stopped())
-            error = (
-                ShuttingDown("Eloquio is shutting down.")
-                if self._is_shutting_down
-                else LoadCancelled(
-                    "The load was ended by an unload, or by a forced load of another model."
-                )
-            )
+            is_last = self._is_shutting_down
+            outcome = ShuttingDown("Eloquio is shutting down.") if is_last else EngineIsGone()
         else:
+            outcome = error
             self.last_error = error
             since = self._ready_since
             served = None if since is None else self._workplace.clock() - since
@@ -295,62 +298,48 @@ class Engine:
                 # By itself only the first time: a further crash waits for a request.
                 self._begin()
         if not ready.done():
-            ready.set_exception(error)
+            ready.set_exception(outcome)
 
     async def _start(self) -> EngineProcess:
         started = self._workplace.clock()
         while True:
             hidden = (self.spec.model_path.parent, self._workplace.settings.home)
             self.log = LogRing(hidden=hidden)
-            process, client, address = await self._spawn()
+            spawned = await self._spawner.spawn(self.log)
+            process, client = self._process, self._client = spawned.process, spawned.client
+            life = asyncio.current_task()
+            assert life is not None
+            self._life_behind[client] = life
             async for _ in readiness.until_healthy(client, process, self._workplace.settings):
                 self._show_progress(process, self._workplace.clock() - started)
             if process.returncode is None:
                 break
             status = await process.wait()
-            if not self._concede(status):
-                raise exits.start_failure(status, self.log.lines)
+            if not await self._spawner.concede(status, self.log.lines):
+                raise await self._start_failure(status)
             await self._clean_up()
-        self.facts = await readiness.facts(client, process, address, self.spec.model)
-        found = llama_server.differences(self.spec, self.facts, self.log.lines, self._without)
-        self.warnings = [*self.spec.warnings, *found]
+        self.facts = await self._read_facts(spawned)
+        self.warnings = self._spawner.warnings(self.facts, self.log.lines)
         self._ready_since = self._last_used = self._workplace.clock()
         seconds = round(self._ready_since - started, 3)
         self._become(Ready(pid=process.pid, load_seconds=seconds))
         logger.info("engine_ready", model=self.spec.model, pid=process.pid, seconds=seconds)
         return process
 
-    async def _spawn(self) -> tuple[EngineProcess, aiohttp.ClientSession, Address]:
-        binary = await asyncio.to_thread(llama_server.locate, self._workplace.settings)
-        flags = self._flags = await self._workplace.flag_reader.flags(binary)
-        address = await asyncio.to_thread(new_address, self._workplace.folder, self._name)
-        files = self._workplace.folder / self._name
+    async def _read_facts(self, spawned: Spawned) -> Facts:
+        process = spawned.process
         try:
-            self._options = await asyncio.to_thread(
-                llama_server.options, self.spec, flags, address, files, self._without
-            )
-            command = llama_server.command(self.spec, binary, self._options)
-            environment = llama_server.environment(binary, os.environ)
-            pid_file = files.with_suffix(".pid")
-            process = await EngineProcess.start(command, environment, self.log, pid_file)
-        except OSError as failure:
-            raise EngineStartFailed(
-                f"The engine could not be started: {failure.strerror}."
-            ) from failure
-        self._process = process
-        self._client = address.client()
-        return process, self._client, address
+            return await readiness.facts(spawned.client, process, spawned.address, self.spec.model)
+        except EngineStartFailed:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_WORDS_SECONDS):
+                    # It couldn't tell anything because it had ended.
+                    raise await self._start_failure(await process.wait()) from None
+            raise
 
-    def _concede(self, status: int) -> bool:
-        """Whether it ended for a part that it can do without, which it does from now on."""
-        blame = blamed(self.log.lines, status, self._options)
-        if blame is None or blame in self._without:
-            return False
-        if not llama_server.can_do_without(self.spec, blame, self._flags):
-            return False
-        self._without |= {blame}
-        logger.warning("engine_goes_without", model=self.spec.model, part=blame.option)
-        return True
+    async def _start_failure(self, status: int) -> EngineStartFailed:
+        # In a thread, as is all that searches what an engine wrote: it may be a lot.
+        return await asyncio.to_thread(exits.start_failure, status, self.log.lines)
 
     def _show_progress(self, process: EngineProcess, elapsed_seconds: float) -> None:
         total = self.spec.memory.weights_bytes
@@ -377,6 +366,7 @@ class Engine:
             client, self._client, self._process, self.facts = self._client, None, None, None
             if client is not None:
                 await client.close()
+            await asyncio.to_thread(self._spawner.remove_files)
 
     def _become(self, state: EngineState) -> None:
         self.state = state

@@ -39,6 +39,8 @@ class Placement:
     spec: EngineSpec
     stop_first: tuple[str, ...] = ()
     stop_after: tuple[str, ...] = ()
+    evicted: tuple[str, ...] = ()
+    """Of `stop_first`, what is stopped for want of memory alone."""
 
 
 def place(
@@ -73,7 +75,7 @@ def place(
     fits_beside = spec.memory.device == "cpu" and spec.memory.total_bytes <= free_bytes
     stays = [resident for resident in replaced if fits_beside and not resident.is_settled]
     first = [resident for resident in [*own, *replaced, *evicted] if resident not in stays]
-    return Placement(spec, _names(first), _names(stays))
+    return Placement(spec, _names(first), _names(stays), _names(evicted))
 
 
 def _is_replaced(resident: Resident, wanted: EngineSpec, keep_others: bool) -> bool:
@@ -98,11 +100,9 @@ def _refuse_busy(leaving: Sequence[Resident], force: bool) -> None:
 def _evicted(
     wanted: EngineSpec, idle: Sequence[Resident], free_bytes: int
 ) -> tuple[list[Resident], int]:
-    """The least recently used that have to go, and what is free then."""
-    least = wanted.context_length
-    if wanted.options.context_length is None:
-        least = min(least, _COMFORTABLE_CONTEXT)
-    needed_bytes = _memory_at(wanted, least).total_bytes
+    """The least recently used that have to go, and what is free then. None if that isn't enough."""
+    most_bytes = free_bytes + sum(resident.size_bytes for resident in idle)
+    needed_bytes = next((n for n in _needs(wanted) if n <= most_bytes), 0)
     evicted: list[Resident] = []
     for resident in sorted(idle, key=lambda resident: (resident.is_busy, resident.last_used)):
         if free_bytes >= needed_bytes:
@@ -110,6 +110,14 @@ def _evicted(
         evicted.append(resident)
         free_bytes += resident.size_bytes
     return evicted, free_bytes
+
+
+def _needs(wanted: EngineSpec) -> list[int]:
+    """The bytes that others may be stopped for: the first that can be had."""
+    contexts = [wanted.context_length]
+    if wanted.options.context_length is None:
+        contexts = [min(wanted.context_length, _COMFORTABLE_CONTEXT), SMALLEST_CONTEXT]
+    return [_memory_at(wanted, context).total_bytes for context in contexts]
 
 
 def _fitted(wanted: EngineSpec, free_bytes: int) -> EngineSpec | None:

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 
-MAX_LINE_CHARACTERS = 4000
+MAX_LINE_CHARACTERS = 2000
 
 
 class LogRing:

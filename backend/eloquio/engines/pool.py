@@ -1,83 +1,38 @@
 """Which engines run: the only place that knows."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count
-from typing import Protocol
 
 import aiohttp
 
-from eloquio.engines import eviction
 from eloquio.engines.back_off import BackOff
 from eloquio.engines.broadcast import Broadcast
-from eloquio.engines.devices import main_memory
-from eloquio.engines.engine import Engine, EngineIsStopping, Workplace
+from eloquio.engines.engine import Engine, EngineIsGone
 from eloquio.engines.eviction import Placement
 from eloquio.engines.inventory import Inventory
 from eloquio.engines.kinds.llama_server import FlagReader
 from eloquio.engines.ledger import Ledger
+from eloquio.engines.loads import DEFAULT_TERMS, Load, Plan, Planner, Terms
+from eloquio.engines.room import Room
 from eloquio.engines.roster import Roster
 from eloquio.engines.run_folder import RunFolder
+from eloquio.engines.spawner import Workplace
 from eloquio.engines.spec import EngineSpec, Keeping
-from eloquio.errors import EngineBusy, LoadCancelled, NoModelLoaded, ShuttingDown
+from eloquio.errors import (
+    EloquioError,
+    EngineBusy,
+    LoadCancelled,
+    ModelUnloaded,
+    NoModelLoaded,
+    ShuttingDown,
+)
 from eloquio.settings import Settings
 
 # With the time that open replies get, everything has ended within five seconds.
 _CLOSING_GRACE_SECONDS = 1.5
-# A driver takes a while to give back what a process held that is gone.
-_MEMORY_RETURN_SECONDS = 3.0
-# What a model was planned with is an estimate; what it really held may be less.
-_MEMORY_RETURN_SHARE = 0.8
-_POLL_SECONDS = 0.1
-
-Plan = Callable[[], Awaitable[EngineSpec]]
-
-
-class Planner(Protocol):
-    """Knows the models on disk."""
-
-    async def id_of(self, model: str) -> str:
-        """The public id of the model that a request names."""
-
-    async def plan_by_name(self, model: str) -> EngineSpec:
-        """The engine for a request that names a model which isn't loaded."""
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What a load may do to others, and how long its model stays."""
-
-    keep_others: bool = False
-    force: bool = False
-    """Ends the answers under way on models that have to make room."""
-    ttl_seconds: float | None = None
-    """None as the settings say, 0 never."""
-    is_pinned: bool = False
-    is_for_request: bool = False
-    """Nobody loads it but a request that names it: held back after failures."""
-
-
-@dataclass(eq=False)
-class _Load:
-    """One load, from its planning to its end. `spec` is there once it is planned."""
-
-    asked: str
-    terms: Terms
-    spec: EngineSpec | None = None
-    is_placed: bool = False
-    task: "asyncio.Task[tuple[Engine, bool]]" = field(init=False, repr=False)
-
-    @property
-    def model(self) -> str:
-        return self.asked if self.spec is None else self.spec.model
-
-    def is_like(self, other: "_Load") -> bool:
-        """Whether it does for `other` all that was asked."""
-        mine, others = self.terms, other.terms
-        same_terms = (mine.keep_others, mine.force) == (others.keep_others, others.force)
-        return self.spec == other.spec and same_terms
 
 
 class Pool:
@@ -96,13 +51,14 @@ class Pool:
         self._workplace = Workplace(settings, run_folder.path, FlagReader(), self._engine_changed)
         self._planner = planner
         self._inventory = inventory
-        self._loads: list[_Load] = []
+        self._room = Room(self._roster, inventory)
+        self._loads: list[Load] = []
         # The load of each model that is being placed, or waits for its turn.
-        self._placing: dict[str, _Load] = {}
+        self._placing: dict[str, Load] = {}
         # Placed one after the other, so that each sees the memory the one before really took.
         self._placement = asyncio.Lock()
-        # Each model as it was loaded last, for the request that wakes it.
-        self._remembered: dict[str, tuple[EngineSpec, Terms]] = {}
+        # How each model was loaded last, for the request that wakes it.
+        self._remembered: dict[str, tuple[Plan, Terms]] = {}
         self._back_offs: dict[str, BackOff] = {}
         self._numbers = count()
         self._latest: Engine | None = None
@@ -134,6 +90,11 @@ class Pool:
         return self._latest
 
     @property
+    def asleep(self) -> Sequence[str]:
+        """Models that were ended because nobody asked for them: the next request wakes them."""
+        return self._roster.asleep
+
+    @property
     def resolving(self) -> Sequence[str]:
         """What was asked for and isn't planned yet, as it was asked."""
         return [load.asked for load in self._loads if load.spec is None]
@@ -152,18 +113,19 @@ class Pool:
 
     def ledger(self) -> Ledger:
         """What there is for models, with the accelerators as they were seen last."""
-        promised_bytes = sum(engine.promised_bytes() for engine in self.engines)
-        return Ledger(main_memory(), self._inventory.devices_seen, promised_bytes)
+        return self._room.ledger()
 
     # Loading and unloading -------------------------------------------------------------------
 
-    async def load(self, asked: str, plan: Plan, terms: Terms = Terms()) -> tuple[Engine, bool]:
+    async def load(
+        self, asked: str, plan: Plan, terms: Terms = DEFAULT_TERMS
+    ) -> tuple[Engine, bool]:
         """The engine that `plan` answers, ready, and whether it was so before.
 
         `asked` is what the caller calls the model: by it, too, an unload finds the load.
         """
         self._refuse_when_closing()
-        load = _Load(asked, terms)
+        load = Load(asked, terms)
         load.task = asyncio.create_task(self._carry_out(load, plan), name=f"load {asked}")
         self._loads.append(load)
         load.task.add_done_callback(lambda _: self._forget(load))
@@ -173,26 +135,33 @@ class Pool:
     async def unload(self, model: str | None, *, force: bool = True) -> str | None:
         """Ends the model's engine and its loads, at whatever point; answers which, if any.
 
-        Without `force`, EngineBusy if it answers a request.
+        Without `force`, EngineBusy if it answers a request. ModelNotFound for a name that nothing
+        here has.
         """
         name = model if model is not None else self._only_model()
         if name is None:
             return None
-        loads = [load for load in self._loads if name in (load.asked, load.model)]
-        name = loads[0].model if loads else name
-        engine = self._roster.get(name)
-        if engine is not None and not force and self._roster.is_asked(engine):
-            raise EngineBusy(f"{name} is answering.")
-        self._remembered.pop(name, None)
-        if engine is None and not loads:
-            return None
-        for load in loads:
-            load.task.cancel()
-        if engine is not None:
-            await self._roster.remove(engine)
-        if loads:
-            await asyncio.wait([load.task for load in loads])
-        return name
+        is_known = self._roster.get(name) is not None or name in self._placing
+        ended = await self._end(name, force)
+        if is_known or model is None:
+            return ended
+        # It may be what a person calls a model: a path, or an id without its quant.
+        try:
+            public = await self._planner.id_of(name)
+        except EloquioError:
+            if ended is None:
+                raise
+            return ended
+        return await self._end(public, force) or ended
+
+    async def keep(self, model: str, change: Callable[[Terms], Terms]) -> Engine:
+        """Changes how long a loaded model stays; NoModelLoaded if it isn't loaded."""
+        engine = self._roster.get(model) or self._roster.get(await self._planner.id_of(model))
+        if engine is None or engine.is_gone:
+            raise NoModelLoaded(f"{model} isn't loaded.")
+        _, terms = self._remembered.get(engine.spec.model, (None, DEFAULT_TERMS))
+        self._keep_as_asked(engine, replace(change(terms), is_for_request=False))
+        return engine
 
     @asynccontextmanager
     async def lease(self, model: str | None) -> AsyncIterator[tuple[Engine, aiohttp.ClientSession]]:
@@ -205,14 +174,19 @@ class Pool:
                     async with engine.serving() as client:
                         yield engine, client
                         return
-                except EngineIsStopping:
+                except EngineIsGone:
+                    if engine.is_unloaded:
+                        raise ModelUnloaded("The model was unloaded before it answered.") from None
                     # The request came during a stop: it waits for that, and gets a fresh process.
                     await engine.stop()
 
-    async def placement(self, spec: EngineSpec, terms: Terms = Terms()) -> Placement:
+    async def placement(self, spec: EngineSpec, terms: Terms = DEFAULT_TERMS) -> Placement:
         """How `spec` would get its room now: what a load would do, without doing it."""
-        await self._inventory.build()
-        return self._decide(spec, terms)
+        await self._inventory.refresh()
+        running = self._roster.get(spec.model)
+        if running is not None and running.spec == spec and running.is_serving:
+            return Placement(running.spec)
+        return self._room.decide(spec, terms)
 
     async def close(self) -> None:
         """Ends every load and engine; final. Who asks again waits for the same end."""
@@ -231,55 +205,99 @@ class Pool:
         await asyncio.gather(self._idle_watch, *loads, return_exceptions=True)
         await asyncio.to_thread(self._run_folder.remove)
 
+    async def _end(self, name: str, force: bool) -> str | None:
+        """Ends what goes by `name`: engines, and loads, be they planned or not."""
+        loads = [load for load in self._loads if name in (load.asked, load.model)]
+        models = {name, *(load.model for load in loads)}
+        engines = [engine for model in models if (engine := self._roster.get(model)) is not None]
+        if not force and (busy := [e for e in engines if self._roster.is_asked(e)]):
+            raise EngineBusy(f"{busy[0].spec.model} is answering.")
+        for load in loads:
+            load.task.cancel()
+        for model in models:
+            self._remembered.pop(model, None)
+            self._roster.forget(model)
+        await asyncio.gather(*(self._roster.remove(e, is_unload=True) for e in engines))
+        if loads:
+            await asyncio.wait([load.task for load in loads])
+        return engines[0].spec.model if engines else loads[0].model if loads else None
+
     async def _name_of(self, model: str | None) -> str:
         self._refuse_when_closing()
         if model is None:
-            active = self.active
-            name = active.spec.model if active else self._roster.fell_asleep
-            if name is None:
-                raise NoModelLoaded("No model is loaded, and the request names none.")
-            return name
+            return self._name_of_latest()
         if self._roster.get(model) is not None or model in self._placing:
             return model
         return await self._planner.id_of(model)
 
+    def _name_of_latest(self) -> str:
+        """The model loaded last, though it be starting again, kept from that, or asleep."""
+        there = [engine for engine in self.engines if engine.has_served]
+        there = there or list(self.engines)
+        if there:
+            return there[-1].spec.model
+        if self._roster.asleep:
+            return self._roster.asleep[-1]
+        raise NoModelLoaded("No model is loaded, and the request names none.")
+
     async def _engine_for(self, name: str) -> Engine:
         self._refuse_when_closing()
-        if (engine := self._roster.get(name)) is not None and not engine.is_stopping:
+        if (engine := self._roster.get(name)) is not None and not engine.is_gone:
             return engine
-        if (pending := self._placing.get(name)) is not None:
-            return (await self._outcome(pending))[0]
-        self._back_off_of(name).refuse()
-        # As it was loaded last, so that nothing of what was asked then is lost.
-        spec, terms = self._remembered.get(name, (None, Terms()))
+        try:
+            if (pending := self._placing.get(name)) is not None:
+                return (await self._outcome(pending))[0]
+            self._back_off_of(name).refuse()
+            plan, terms = self._as_remembered(name)
+            return (await self.load(name, plan, terms))[0]
+        except LoadCancelled:
+            raise ModelUnloaded("The model was unloaded before it answered.") from None
 
-        async def plan() -> EngineSpec:
-            return spec or await self._planner.plan_by_name(name)
+    def _as_remembered(self, name: str) -> tuple[Plan, Terms]:
+        """As it was loaded last, so that nothing of what was asked then is lost."""
 
-        terms = replace(terms, force=False, is_for_request=True)
-        engine, _ = await self.load(name, plan, terms)
-        return engine
+        async def by_name() -> EngineSpec:
+            return await self._planner.plan_by_name(name)
 
-    async def _carry_out(self, load: _Load, plan: Plan) -> tuple[Engine, bool]:
+        plan, terms = self._remembered.get(name, (by_name, DEFAULT_TERMS))
+        # What only slept takes nobody's place when it wakes.
+        keep_others = terms.keep_others or name in self._roster.asleep
+        return plan, replace(terms, keep_others=keep_others, force=False, is_for_request=True)
+
+    async def _carry_out(self, load: Load, plan: Plan) -> tuple[Engine, bool]:
         spec = load.spec = await plan()
         self.changed.publish()
-        while (pending := self._placing.get(spec.model)) is not None:
-            if pending.is_like(load):
+        while True:
+            if (pending := self._placing.get(spec.model)) is not None:
+                if not load.terms.is_for_request and not pending.is_like(load):
+                    await asyncio.wait([pending.task])
+                    continue
                 engine, _ = await self._outcome(pending)
                 self._keep_as_asked(engine, load.terms)
                 return engine, False
-            await asyncio.wait([pending.task])
-        running = self._roster.get(spec.model)
-        if running is not None and running.spec == spec and running.is_serving:
-            self._keep_as_asked(running, load.terms)
-            return running, True
+            running = self._roster.get(spec.model)
+            if running is None or running.is_gone:
+                break
+            if not load.terms.is_for_request and running.spec != spec:
+                break
+            was_ready = running.is_serving
+            with suppress(EngineIsGone):
+                await running.ensure_ready()
+                self._keep_as_asked(running, load.terms)
+                return running, was_ready
         self._placing[spec.model] = load
         try:
-            return await self._place(load, spec), False
+            engine = await self._place(load, spec)
+            self._remembered[spec.model] = (plan, load.terms)
+            return engine, False
+        except EngineIsGone:
+            raise LoadCancelled(
+                "The load was ended by an unload, or by a forced load of another model."
+            ) from None
         finally:
             del self._placing[spec.model]
 
-    async def _outcome(self, load: _Load) -> tuple[Engine, bool]:
+    async def _outcome(self, load: Load) -> tuple[Engine, bool]:
         """The engine, once it is ready. A caller that leaves doesn't end the load."""
         try:
             return await asyncio.shield(load.task)
@@ -289,56 +307,43 @@ class Pool:
                 raise LoadCancelled("The load was cancelled by an unload.") from None
             raise
 
-    async def _place(self, load: _Load, spec: EngineSpec) -> Engine:
+    async def _place(self, load: Load, spec: EngineSpec) -> Engine:
         async with self._placement:
             self._refuse_when_closing()
             await self._inventory.refresh()
-            placement = self._decide(spec, load.terms)
-            await self._make_room(placement)
-            if not load.terms.is_for_request:
-                # Who loads it again wants it tried at once.
-                self._back_offs.pop(spec.model, None)
-            back_off, name = self._back_off_of(spec.model), str(next(self._numbers))
-            keeping = self._keeping(load.terms)
-            engine = Engine(placement.spec, name, self._workplace, back_off, keeping)
-            self._remembered[spec.model] = (spec, load.terms)
+            placement = await self._room.find(spec, load.terms)
+            previous = self._roster.get(spec.model)
+            await self._room.make(placement)
             load.is_placed = True
-            self._latest = engine
+            engine = self._latest = self._new_engine(placement.spec, load.terms, previous)
             self._roster.add(engine)
             await engine.ensure_ready()
-            await self._roster.remove_all(
-                other
-                for other in self._engines_of(placement.stop_after)
-                # Asked again while this one was loading, it is wanted beside it.
-                if load.terms.force or not self._roster.is_asked(other)
-            )
+            await self._replace(placement, load.terms, engine)
+            await self._inventory.refresh()
             return engine
 
-    def _decide(self, spec: EngineSpec, terms: Terms) -> Placement:
-        return eviction.place(
+    async def _replace(self, placement: Placement, terms: Terms, engine: Engine) -> None:
+        """Ends what `engine` takes the place of, but for what was asked while it was loading."""
+        replaced = self._roster.named(placement.stop_after)
+        asked = [o for o in replaced if self._roster.is_asked(o) and not terms.force]
+        engine.warnings += [
+            f"{other.spec.model} stays loaded beside it: it was asked meanwhile." for other in asked
+        ]
+        await self._roster.remove_all(other for other in replaced if other not in asked)
+
+    def _new_engine(self, spec: EngineSpec, terms: Terms, previous: Engine | None) -> Engine:
+        if not terms.is_for_request:
+            # Who loads it again wants it tried at once, and as if for the first time.
+            self._back_offs.pop(spec.model, None)
+            previous = None
+        return Engine(
             spec,
-            self._roster.residents(spec.model),
-            self.ledger().free_bytes,
-            keep_others=terms.keep_others,
-            force=terms.force,
+            str(next(self._numbers)),
+            self._workplace,
+            self._back_off_of(spec.model),
+            self._keeping(terms),
+            previous if previous is not None and previous.is_settled else None,
         )
-
-    async def _make_room(self, placement: Placement) -> None:
-        """Returns when what had to leave is gone and its memory is really back."""
-        leaving = self._engines_of(placement.stop_first)
-        held_bytes = sum(engine.held_bytes() for engine in leaving)
-        expected = self.ledger().free_bytes + _MEMORY_RETURN_SHARE * held_bytes
-        await self._roster.remove_all(leaving)
-        if not leaving or not self._inventory.devices_seen:
-            return  # main memory is back when its process is gone
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_MEMORY_RETURN_SECONDS):
-                while self.ledger().free_bytes < expected:
-                    await asyncio.sleep(_POLL_SECONDS)
-                    await self._inventory.refresh()
-
-    def _engines_of(self, models: Iterable[str]) -> list[Engine]:
-        return [engine for model in models if (engine := self._roster.get(model)) is not None]
 
     def _keeping(self, terms: Terms) -> Keeping:
         asked = terms.ttl_seconds
@@ -350,9 +355,11 @@ class Pool:
         if terms.is_for_request:
             return  # it wants an answer, and nothing of how long the model stays
         engine.keep(self._keeping(terms))
-        if engine.spec.model in self._remembered:
-            spec, _ = self._remembered[engine.spec.model]
-            self._remembered[engine.spec.model] = (spec, terms)
+        model = engine.spec.model
+        if model in self._remembered:
+            self._remembered[model] = (self._remembered[model][0], terms)
+        if self._roster.get(model) is engine:
+            self._roster.make_latest(engine)
         self._engine_changed()
 
     def _back_off_of(self, model: str) -> BackOff:
@@ -362,7 +369,7 @@ class Pool:
         self.changed.publish()
         self._roster.wake_idle_watch()
 
-    def _forget(self, load: _Load) -> None:
+    def _forget(self, load: Load) -> None:
         self._loads.remove(load)
         if not load.task.cancelled():
             # Whoever asked may be gone; the engine's state still tells why it failed.

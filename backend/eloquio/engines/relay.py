@@ -64,11 +64,11 @@ class Relay(Response):
                 # listens any more: at the next token, or a second later while it says nothing.
                 async with client.post(self._path, data=self._body, headers=_HEADERS) as reply:
                     if reply.content_type == "text/event-stream":
-                        await self._stream(engine, reply, send)
+                        await self._stream(engine, client, reply, send)
                     else:
                         await self._answer(reply, send)
             except aiohttp.ClientError as failure:
-                raise await engine.cause_of_loss() from failure
+                raise await engine.cause_of_loss(client) from failure
 
     async def _answer(self, reply: aiohttp.ClientResponse, send: Send) -> None:
         body = await reply.read()
@@ -77,7 +77,13 @@ class Relay(Response):
         await send(_start(b"application/json"))
         await send({"type": "http.response.body", "body": body})
 
-    async def _stream(self, engine: Engine, reply: aiohttp.ClientResponse, send: Send) -> None:
+    async def _stream(
+        self,
+        engine: Engine,
+        client: aiohttp.ClientSession,
+        reply: aiohttp.ClientResponse,
+        send: Send,
+    ) -> None:
         await send(_start(b"text/event-stream; charset=utf-8", *_STREAM_HEADERS))
         end, has_failed = b"", False
         try:
@@ -87,9 +93,9 @@ class Relay(Response):
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
                 end = (end + chunk)[-_END_BYTES:]
             is_whole = has_failed or end.rstrip().endswith(_DONE)
-            error = None if is_whole else await engine.cause_of_loss()
+            error = None if is_whole else await engine.cause_of_loss(client)
         except aiohttp.ClientError:
-            error = await engine.cause_of_loss()
+            error = await engine.cause_of_loss(client)
         # A reply that broke off ends with its error and without [DONE].
         await send({"type": "http.response.body", "body": b"" if error is None else _event(error)})
 

@@ -58,7 +58,8 @@ def _parent(home: Path, runtime_dir: Path | None) -> Path:
     if runtime_dir is not None and os.access(runtime_dir, os.W_OK):
         return runtime_dir / "eloquio"
     shared = Path(tempfile.gettempdir()) / f"eloquio-{os.getuid()}"
-    shared.mkdir(mode=0o700, exist_ok=True)
+    with suppress(FileExistsError):
+        shared.mkdir(mode=0o700)
     status = shared.lstat()
     if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid():
         return shared

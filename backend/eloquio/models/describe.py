@@ -104,6 +104,7 @@ def status(pool: Pool) -> StatusReply:
         has_audio_input=bool(active and active.has_audio_input),
         loading=[*starting, *pool.queued, *pool.resolving],
         loaded=[engine.spec.model for engine in engines if isinstance(engine.state, Ready)],
+        asleep=list(pool.asleep),
         inference=active.inference if active else None,
         supports_reasoning=bool(active and active.supports_reasoning),
         supports_tools=bool(active and active.supports_tools),

@@ -7,7 +7,7 @@ from pathlib import Path
 from eloquio.engines.eviction import SMALLEST_CONTEXT
 from eloquio.engines.inventory import Inventory
 from eloquio.engines.kinds import extra_args
-from eloquio.engines.pool import Terms
+from eloquio.engines.loads import Terms
 from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan
 from eloquio.errors import InvalidRequest, ModelFileMissing, NotImplementedHere
 from eloquio.models import advice, fit, references, sampling

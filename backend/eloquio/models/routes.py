@@ -11,12 +11,15 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
+from eloquio.engines.loads import Terms
 from eloquio.engines.pool import Pool
 from eloquio.errors import LoadCancelled, ModelNotFound, PersonOnly
 from eloquio.models import describe
 from eloquio.models.catalog import Catalog
 from eloquio.models.loading import Planner, terms
 from eloquio.models.schema import (
+    KeepReply,
+    KeepRequest,
     LoadProgress,
     LoadReply,
     LoadRequest,
@@ -130,15 +133,27 @@ async def validate_model(body: LoadRequest, pool: PoolNow, planner: PlannerNow) 
 
 
 @router.post("/unload")
-async def unload_model(
-    pool: PoolNow, planner: PlannerNow, body: UnloadRequest | None = None
-) -> UnloadReply:
+async def unload_model(pool: PoolNow, body: UnloadRequest | None = None) -> UnloadReply:
     """End a model's engine, or its load, at whatever point it is."""
     asked, force = (body.model_path, body.force) if body else (None, True)
     ended = await pool.unload(asked, force=force)
-    if ended is None and asked is not None:
-        ended = await pool.unload(await planner.id_of(asked), force=force)
     return UnloadReply(status="unloaded" if ended else "not_loaded", model=ended or asked)
+
+
+@router.post("/keep")
+async def keep_model(body: KeepRequest, pool: PoolNow) -> KeepReply:
+    """Change how long a loaded model stays. Starts and ends nothing."""
+
+    def changed(terms: Terms) -> Terms:
+        return replace(
+            terms,
+            ttl_seconds=terms.ttl_seconds if body.ttl_s is None else body.ttl_s,
+            is_pinned=terms.is_pinned if body.pin is None else body.pin,
+        )
+
+    engine = await pool.keep(body.model_path, changed)
+    keeping = engine.keeping
+    return KeepReply(model=engine.spec.model, ttl_s=keeping.ttl_seconds, pinned=keeping.is_pinned)
 
 
 @router.get("/status")

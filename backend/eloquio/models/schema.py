@@ -134,6 +134,20 @@ class UnloadReply(_Shape):
     model: str | None
 
 
+class KeepRequest(_Shape):
+    """How long a loaded model stays; what is left out stays as it is."""
+
+    model_path: str = Field(min_length=1, max_length=4096)
+    ttl_s: Annotated[float, Field(ge=0, le=10_000_000)] | None = None
+    pin: bool | None = None
+
+
+class KeepReply(_Shape):
+    model: str
+    ttl_s: float | None
+    pinned: bool
+
+
 class EngineStatus(_Shape):
     """One engine, at whatever point of its life it is."""
 
@@ -188,6 +202,8 @@ class StatusReply(_Shape):
     has_audio_input: bool
     loading: list[str]
     loaded: list[str]
+    asleep: list[str]
+    """Unloaded because nobody asked for them; the next request that names one loads it again."""
     inference: Inference | None
     supports_reasoning: bool
     supports_tools: bool

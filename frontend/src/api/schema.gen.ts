@@ -68,6 +68,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/keep": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Keep Model
+         * @description Change how long a loaded model stays. Starts and ends nothing.
+         */
+        post: operations["keep_model_v1_keep_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/load": {
         parameters: {
             query?: never;
@@ -329,7 +349,7 @@ export interface components {
         };
         /**
          * DeviceMemory
-         * @description One accelerator's memory, in bytes, as its driver told it last.
+         * @description One accelerator's memory, in bytes, as llama-server told it last.
          */
         DeviceMemory: {
             /** Free */
@@ -456,6 +476,27 @@ export interface components {
              * @default false
              */
             trust_remote_code: boolean;
+        };
+        /** KeepReply */
+        KeepReply: {
+            /** Model */
+            model: string;
+            /** Pinned */
+            pinned: boolean;
+            /** Ttl S */
+            ttl_s: number | null;
+        };
+        /**
+         * KeepRequest
+         * @description How long a loaded model stays; what is left out stays as it is.
+         */
+        KeepRequest: {
+            /** Model Path */
+            model_path: string;
+            /** Pin */
+            pin?: boolean | null;
+            /** Ttl S */
+            ttl_s?: number | null;
         };
         /**
          * LedgerInfo
@@ -863,6 +904,8 @@ export interface components {
         StatusReply: {
             /** Active Model */
             active_model: string | null;
+            /** Asleep */
+            asleep: string[];
             /** Audio Type */
             audio_type: string | null;
             /** Context Length */
@@ -1085,6 +1128,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    keep_model_v1_keep_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KeepRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeepReply"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
         };

@@ -46,7 +46,7 @@ async def test_each_card_says_what_became_of_its_model(pool, catalog):
 
     assert statuses() == {"one": "on_disk", "other": "on_disk"}
     loading = asyncio.create_task(load(pool, "other"))
-    while not pool.queued:
+    while statuses()["other"] == "on_disk":
         await asyncio.sleep(0)
     assert statuses() == {"other": "loading", "one": "on_disk"}
     await loading
