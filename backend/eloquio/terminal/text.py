@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -57,17 +58,26 @@ def duration(seconds: float) -> str:
 
 
 def print_status(status: Json) -> None:
-    """The engines as a table, or a sentence if there are none."""
+    """The engines as a table, or a sentence if there are none; what sleeps, and what to know."""
     console = output()
-    if not status["engines"]:
+    if status["engines"]:
+        console.print(_engine_table(status["engines"]))
+    elif not status["asleep"]:
         console.print("No model is loaded. Load one with: eloquio load MODEL")
-        return
+    for model in status["asleep"]:
+        console.print(f"{escape(printable(model))} is asleep: the next request for it wakes it.")
+    for engine in status["engines"]:
+        for warning in (engine["loaded"] or {}).get("warnings", ()):
+            console.print(escape(printable(f"{engine['model']}: {warning}")), style="yellow")
+
+
+def _engine_table(engines: Sequence[Json]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in ("model", "state", "context", "memory", "busy", "up"):
         table.add_column(column)
-    for engine in status["engines"]:
+    for engine in engines:
         table.add_row(*_engine_row(engine))
-    console.print(table)
+    return table
 
 
 def _engine_row(engine: Json) -> tuple[str, ...]:

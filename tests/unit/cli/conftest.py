@@ -25,6 +25,8 @@ class Studio:
         self.asked: list[tuple[str, dict]] = []
         self.headers: list[dict[str, str]] = []
         self.loaded: list[str] = []
+        self.asleep: list[str] = []
+        self.warnings: list[str] = []
         self.load_error: EloquioError | None = None
         self.answer = ["The capital ", "is ", "Paris."]
         self.stream_error: EloquioError | None = None
@@ -45,7 +47,12 @@ class Studio:
     async def _status(self, request: Request) -> dict:
         await self._note(request)
         active = self.loaded[-1] if self.loaded else None
-        return {"active_model": active, "loaded": self.loaded, "engines": map(_engine, self.loaded)}
+        return {
+            "active_model": active,
+            "loaded": self.loaded,
+            "asleep": self.asleep,
+            "engines": [_engine(model, self.warnings) for model in self.loaded],
+        }
 
     async def _load(self, request: Request) -> dict:
         model = (await self._note(request))["model_path"]
@@ -93,7 +100,7 @@ def _event(body: dict) -> str:
     return f": ping\n\ndata: {json.dumps(body)}\n\n"
 
 
-def _engine(model: str) -> dict:
+def _engine(model: str, warnings: list[str]) -> dict:
     return {
         "model": model,
         "status": {"state": "ready", "pid": 1, "load_seconds": 1.0},
@@ -101,7 +108,7 @@ def _engine(model: str) -> dict:
         "resident_bytes": 200 * 1024**2,
         "busy": 1,
         "uptime_s": 75.0,
-        "loaded": {"context_length": 2048},
+        "loaded": {"context_length": 2048, "warnings": warnings},
     }
 
 

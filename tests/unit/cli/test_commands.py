@@ -127,6 +127,16 @@ def test_the_status_is_a_table(eloquio, studio, server):
 
 def test_or_a_sentence(eloquio, studio, server):
     assert "No model is loaded" in eloquio("status").stdout
+    studio.asleep = ["builtin/tiny"]
+    assert eloquio("status").stdout.startswith("builtin/tiny is asleep")
+
+
+def test_what_a_person_should_know_of_a_loaded_model_stands_under_the_table(
+    eloquio, studio, server
+):
+    studio.loaded = ["builtin/tiny"]
+    studio.warnings = ["It is slow."]
+    assert eloquio("status").stdout.splitlines()[-1] == "builtin/tiny: It is slow."
 
 
 def test_or_json_for_a_script(eloquio, studio, server):
