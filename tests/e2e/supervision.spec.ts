@@ -58,7 +58,7 @@ async function firstWords(page: Page): Promise<void> {
 const warningsButton = (page: Page) =>
   page.getByRole("button", { name: new RegExp(`^\\d warnings? about ${NAME}`) });
 const card = (page: Page) => page.getByRole("article", { name: NAME });
-const unload = (page: Page) => card(page).getByRole("button", { name: "Unload" });
+const unload = (page: Page) => card(page).getByRole("button", { name: "Unload", exact: true });
 
 async function seriousFaults(page: Page): Promise<string[]> {
   const { violations } = await new AxeBuilder({ page })
@@ -123,20 +123,28 @@ test("a load asks before it ends an answer on the model that has to make room", 
     .toEqual([TINY]);
 });
 
-test("a model that fell asleep is woken by the next message", async ({ page, request }) => {
+test("a model that fell asleep is woken by the next message", async ({
+  page,
+  context,
+  request,
+}) => {
   await openChat(page);
   await load(request, { ttl_s: 3 });
   await expect(
     page.getByText(`${NAME} is asleep. Your next message loads it again.`),
   ).toBeVisible();
   expect(await engines(request)).toEqual([]);
-  // A phone's browser drops the page meanwhile: that it sleeps is known after that, too.
-  await page.reload();
-  await expect(page.getByText(/is asleep/)).toBeVisible();
-  await ask(page, "What is the capital of France? Answer briefly.");
-  await replyEnded(page);
-  await expect(replies(page).last()).toContainText("Paris");
-  await expect(page.getByText(/is asleep/)).toBeVisible();
+  // A tab that never saw it loaded knows that it sleeps, too.
+  await page.close();
+  const fresh = await context.newPage();
+  await fresh.goto("/models");
+  await expect(fresh.getByRole("listitem").filter({ hasText: BUILT_IN })).toContainText("Asleep");
+  await fresh.getByRole("link", { name: "Chat", exact: true }).click();
+  await expect(fresh.getByText(/is asleep/)).toBeVisible();
+  await ask(fresh, "What is the capital of France? Answer briefly.");
+  await replyEnded(fresh);
+  await expect(replies(fresh).last()).toContainText("Paris");
+  await expect(fresh.getByText(/is asleep/)).toBeVisible();
 });
 
 test("the idle time-out runs down on the card, and watching the page doesn't stop it", async ({
@@ -152,6 +160,15 @@ test("the idle time-out runs down on the card, and watching the page doesn't sto
   await expect.poll(seconds).toBeLessThan(early - 1);
   await expect(card(page)).toBeHidden();
   expect(await engines(request)).toEqual([]);
+});
+
+test("the idle time is chosen on the card, and the engine runs on", async ({ page, request }) => {
+  const { pid } = await builtIn(request);
+  await page.goto("/models");
+  await card(page).getByRole("button", { name: "Unload after…" }).click();
+  await page.getByRole("menuitem", { name: "5 minutes" }).click();
+  await expect(card(page).getByText(/^in (5 min 0 s|4 min \d+ s)$/)).toBeVisible();
+  expect(await builtIn(request)).toMatchObject({ pid, status: { state: "ready" } });
 });
 
 test("a pinned model stays, in the same process, when another one is loaded", async ({

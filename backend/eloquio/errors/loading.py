@@ -39,7 +39,7 @@ class LoadCancelled(EloquioError):
 
 
 class ModelUnloaded(EloquioError):
-    """An answer was under way when its model was unloaded."""
+    """An answer was under way, or a request waited for one, when its model was unloaded."""
 
     status = 409
     type = "invalid_request_error"

@@ -3,6 +3,8 @@ import type { Schemas } from "./client";
 
 export type LoadRequest = Schemas["LoadRequest"];
 export type LoadOptions = Omit<Partial<LoadRequest>, "model_path">;
+/** How long a model stays; what is left out stays as it is. */
+export type Keeping = { pin: boolean } | { ttl_s: number };
 export type CacheType = NonNullable<LoadOptions["cache_type_kv"]>;
 
 export const cacheTypes: readonly CacheType[] = [
@@ -33,20 +35,24 @@ export function loadRequest(model: string, options: LoadOptions = {}): LoadReque
   return { ...DEFAULTS, ...options, model_path: model };
 }
 
-/** What each model was loaded with last, from this page. */
-export const useRequests = create<Record<string, LoadRequest>>(() => ({}));
+/** What each model was loaded with last, and how it is kept, as far as this page asked for it. */
+export const useRequests = create<Record<string, LoadOptions>>(() => ({}));
 
 /** Keeps what a model was loaded with from this page, for the loads of it that come after. */
 export function noteRequest(model: string, request: LoadRequest): void {
-  useRequests.setState({ [model]: request });
+  const { model_path: _, ...options } = request;
+  useRequests.setState({ [model]: options });
 }
 
-/** The options that a model was loaded with last from this page; otherwise what shows of them. */
+/** Keeps how long it stays since a person changed that, for the loads of it that come after. */
+export function noteKeeping(model: string, keeping: Keeping): void {
+  useRequests.setState((before) => ({ [model]: { ...before[model], ...keeping } }));
+}
+
+/** What this page asked for when the model was loaded last; otherwise what shows of that. */
 export function optionsOfLoad(model: string, loaded?: Schemas["LoadedModel"] | null): LoadOptions {
-  const request = useRequests.getState()[model];
-  if (!request) return loaded ? shownOptions(loaded) : {};
-  const { model_path: _, force: __, hf_token: ___, ...options } = request;
-  return options;
+  const { force: _, hf_token: __, ...asked } = useRequests.getState()[model] ?? {};
+  return loaded ? { ...shownOptions(loaded), ...asked } : asked;
 }
 
 function shownOptions(loaded: Schemas["LoadedModel"]): LoadOptions {

@@ -10,14 +10,15 @@ import { create } from "zustand";
 import { bodyOf, http, type Schemas } from "./client";
 import { type ApiError, parseError, toApiError } from "./errors";
 import { followEvents } from "./events";
-import { activeIn, forgetLastActive, noteActive, useLastActive } from "./last-active";
 import {
+  type Keeping,
   type LoadOptions,
   type LoadRequest,
   loadRequest,
+  noteKeeping,
   noteRequest,
-  optionsOfLoad,
 } from "./load-requests";
+import { activeIn, type Reachable, reachableIn, type Status, withServed } from "./reachable";
 
 const LOAD = ["load"];
 const UNLOAD = ["unload"];
@@ -44,10 +45,9 @@ type StatusOptions = {
 export function useStatus({ isClose = false }: StatusOptions = {}) {
   return useQuery({
     queryKey: keys.status,
-    queryFn: async ({ signal }) => {
+    queryFn: async ({ client, signal }) => {
       const status = await bodyOf(http.GET("/v1/status", { signal }));
-      noteActive(status);
-      return status;
+      return withServed(status, client.getQueryData<Status>(keys.status)?.served ?? {});
     },
     staleTime: 1_000,
     refetchOnWindowFocus: "always",
@@ -65,15 +65,16 @@ export function useActiveModel(): Schemas["LoadedModel"] | null {
 }
 
 /**
- * The model that a message would reach: the active one, or the one that was active until it fell
- * asleep or crashed, which a message by its name starts again. Null while another one is loading.
+ * The model that a message would reach: the active one, or the last one that fell asleep or crashed,
+ * which a message by its name starts again. Null while another one is loading.
  */
-export function useReachableModel(): Schemas["LoadedModel"] | null {
-  const active = useActiveModel();
+export function useReachableModel(): Reachable | null {
+  const { data: status } = useStatus();
+  const { data: models } = useModels();
   const loading = useLoadState();
-  const last = useLastActive(({ loaded }) => loaded);
-  if (active) return active;
-  return loading.state === "loading" && loading.model !== last?.model ? null : last;
+  if (!status) return null;
+  const model = loading.state === "loading" ? loading.model : null;
+  return reachableIn(status, model, models?.data ?? []);
 }
 
 /** What is on disk, with what is loaded first. */
@@ -139,20 +140,14 @@ function forgetLoads(client: QueryClient): void {
   useProgress.setState({ progress: null });
 }
 
-/**
- * Pins a loaded model, or lets it go again: a load that asks for the engine as it is changes only
- * how long it is kept. It is no load for `useLoadState`: nothing starts.
- */
-export function usePinModel() {
+/** Changes how long a loaded model stays. */
+export function useKeepModel() {
   const client = useQueryClient();
   return useMutation({
-    mutationFn: ({ loaded, pin }: { loaded: Schemas["LoadedModel"]; pin: boolean }) => {
-      const options = { ...optionsOfLoad(loaded.model, loaded), keep_others: true, pin };
-      return bodyOf(http.POST("/v1/load", { body: loadRequest(loaded.model, options) }));
-    },
-    onSuccess: ({ model }, { loaded, pin }) =>
-      noteRequest(model, loadRequest(model, { ...optionsOfLoad(model, loaded), pin })),
-    onSettled: () => refreshModels(client),
+    mutationFn: ({ model, keeping }: { model: string; keeping: Keeping }) =>
+      bodyOf(http.POST("/v1/keep", { body: { model_path: model, ...keeping } })),
+    onSuccess: ({ model }, { keeping }) => noteKeeping(model, keeping),
+    onSettled: () => refreshStatus(client),
   });
 }
 
@@ -163,7 +158,6 @@ export function useUnloadModel() {
     mutationKey: UNLOAD,
     mutationFn: ({ model, force = false }: { model: string; force?: boolean }) =>
       bodyOf(http.POST("/v1/unload", { body: { model_path: model, force } })),
-    onSuccess: (_, { model }) => forgetLastActive(model),
     onSettled: () => refreshModels(client),
   });
 }

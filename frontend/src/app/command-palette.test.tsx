@@ -1,10 +1,27 @@
 import { screen, waitFor } from "@testing-library/react";
 import { HttpResponse, http } from "msw";
-import { expect, test, vi } from "vitest";
+import { useState } from "react";
+import { Toaster, toast } from "sonner";
+import { afterEach, expect, test, vi } from "vitest";
+import { BusyQuestion } from "@/features/models/busy-question";
 import { aModel } from "@/test/fixtures";
 import { renderInApp } from "@/test/render";
-import { server } from "@/test/server";
+import { failure, server } from "@/test/server";
 import { CommandPalette } from "./command-palette";
+
+afterEach(() => void toast.dismiss());
+
+/** As in the shell: the palette is gone before what was chosen is done. */
+function Page() {
+  const [isOpen, setOpen] = useState(true);
+  return (
+    <>
+      <Toaster />
+      <BusyQuestion />
+      {isOpen && <CommandPalette onClose={() => setOpen(false)} />}
+    </>
+  );
+}
 
 test("goes to a view by typing a part of its name", async () => {
   const onClose = vi.fn();
@@ -40,4 +57,29 @@ test("unloads the model that runs", async () => {
   const { user } = renderInApp(<CommandPalette onClose={() => {}} />);
   await user.click(await screen.findByRole("option", { name: /Unload SmolLM2/ }));
   await waitFor(() => expect(asked).toMatchObject([{ model_path: aModel().id }]));
+});
+
+test("an unload that fails is told, though the palette is gone by then", async () => {
+  server.use(
+    http.post("*/v1/unload", () =>
+      failure(500, { message: "The process could not be ended.", code: "internal_error" }),
+    ),
+  );
+  const { user } = renderInApp(<Page />);
+  await user.click(await screen.findByRole("option", { name: /Unload SmolLM2/ }));
+  expect(await screen.findByText("The process could not be ended.")).toBeVisible();
+  expect(screen.queryByRole("dialog")).toBeNull();
+});
+
+test("an unload that would end an answer is asked about, and about that nothing else is said", async () => {
+  server.use(
+    http.post("*/v1/unload", () =>
+      failure(409, { message: "It is answering.", code: "engine_busy" }),
+    ),
+  );
+  const { user } = renderInApp(<Page />);
+  await user.click(await screen.findByRole("option", { name: /Unload SmolLM2/ }));
+  const question = await screen.findByRole("dialog", { name: /under way/ });
+  expect(question).toHaveAccessibleDescription("It is answering.");
+  expect(screen.getAllByText("It is answering.")).toHaveLength(1);
 });

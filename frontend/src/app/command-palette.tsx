@@ -2,6 +2,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
 import { type LucideIcon, Moon, Play, Power, SquarePen, Sun } from "lucide-react";
 import { toast } from "sonner";
+import type { ApiError } from "@/api/errors";
 import { useLoadModel, useModels, useStatus, useUnloadModel } from "@/api/models";
 import { useTheme } from "@/lib/theme";
 import { overlayClasses } from "@/ui/dialog";
@@ -29,6 +30,8 @@ function useModelActions(): Action[] {
   const engines = useStatus().data?.engines ?? [];
   const load = useLoadModel();
   const unload = useUnloadModel();
+  // A promise, because the palette is gone when it fails; that answers are under way is asked about.
+  const tell = (error: ApiError) => error.code === "engine_busy" || toast.error(error.message);
   return [
     ...engines
       .filter(({ status: { state } }) => state === "ready")
@@ -36,7 +39,7 @@ function useModelActions(): Action[] {
         id: `unload ${model}`,
         label: `Unload ${display_name}`,
         icon: Power,
-        run: () => unload.mutate({ model }, { onError: (error) => toast.error(error.message) }),
+        run: () => void unload.mutateAsync({ model }).catch(tell),
       })),
     ...models
       .filter(({ status }) => status === "on_disk")

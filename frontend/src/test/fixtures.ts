@@ -109,6 +109,7 @@ export const aStatus = (changes: Partial<Schemas["StatusReply"]> = {}): Schemas[
   has_audio_input: false,
   loading: [],
   loaded: [SMOLLM],
+  asleep: [],
   inference: aLoadedModel().inference,
   supports_reasoning: false,
   supports_tools: false,
@@ -120,8 +121,17 @@ export const aStatus = (changes: Partial<Schemas["StatusReply"]> = {}): Schemas[
 });
 
 /** Nothing is loaded. */
-export const anEmptyStatus = (): Schemas["StatusReply"] =>
-  aStatus({ active_model: null, loaded: [], engines: [], inference: null, context_length: null });
+export const anEmptyStatus = (
+  changes: Partial<Schemas["StatusReply"]> = {},
+): Schemas["StatusReply"] =>
+  aStatus({
+    active_model: null,
+    loaded: [],
+    engines: [],
+    inference: null,
+    context_length: null,
+    ...changes,
+  });
 
 export const aSystem = (changes: Partial<Schemas["SystemReply"]> = {}): Schemas["SystemReply"] => ({
   version: "0.1.0",

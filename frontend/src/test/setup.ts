@@ -1,7 +1,6 @@
 import "@testing-library/jest-dom/vitest";
 import { cleanup, configure } from "@testing-library/react";
 import { afterAll, afterEach, beforeAll, vi } from "vitest";
-import { useLastActive } from "@/api/last-active";
 import { useRequests } from "@/api/load-requests";
 import { server } from "./server";
 
@@ -34,7 +33,6 @@ afterEach(() => {
   server.resetHandlers();
   localStorage.clear();
   sessionStorage.clear();
-  useLastActive.setState(useLastActive.getInitialState(), true);
   useRequests.setState(useRequests.getInitialState(), true);
 });
 afterAll(() => server.close());

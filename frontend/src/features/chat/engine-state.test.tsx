@@ -11,6 +11,7 @@ import { useChatStore } from "./chat-store";
 import { answering, delta, done, finish } from "./testing";
 
 const MIB = 1024 ** 2;
+const asleep = anEmptyStatus({ asleep: ["another/model", SMOLLM] });
 const crash = {
   message: "The engine was ended by SIGKILL.",
   code: "engine_killed",
@@ -64,7 +65,7 @@ test("a model without warnings has no badge", async () => {
 
 test("a model that fell asleep is woken by the next message", async () => {
   const chat = await openChat();
-  chat.become(anEmptyStatus());
+  chat.become(asleep);
   await chat.notice();
   expect(
     await screen.findByText("SmolLM2 135M Instruct is asleep. Your next message loads it again."),
@@ -75,9 +76,29 @@ test("a model that fell asleep is woken by the next message", async () => {
   expect(bodies).toMatchObject([{ model: SMOLLM }]);
 });
 
-test("while a model is woken the reply says so, with the bytes that are there", async () => {
+test("a page that is opened while the model sleeps knows it, and can wake it", async () => {
+  const chat = await openChat(asleep);
+  expect(
+    await screen.findByText("SmolLM2 135M Instruct is asleep. Your next message loads it again."),
+  ).toBeVisible();
+  const bodies = answering([delta("I am up"), finish(), done]);
+  await chat.user.type(chat.message, "wake up{Enter}");
+  expect(await screen.findByText("I am up")).toBeVisible();
+  expect(bodies).toMatchObject([{ model: SMOLLM }]);
+});
+
+test("a model that a person unloaded doesn't sleep, and nothing is sent to it", async () => {
   const chat = await openChat();
   chat.become(anEmptyStatus());
+  await chat.notice();
+  expect(await screen.findByText("No model is loaded.")).toBeVisible();
+  await chat.user.type(chat.message, "hello");
+  expect(screen.getByRole("button", { name: "Send" })).toBeDisabled();
+});
+
+test("while a model is woken the reply says so, with the bytes that are there", async () => {
+  const chat = await openChat();
+  chat.become(asleep);
   await chat.notice();
   let answer: (response: Response) => void = () => {};
   server.use(

@@ -7,6 +7,7 @@ import {
   useReachableModel,
   useStatus,
 } from "@/api/models";
+import type { Reachable } from "@/api/reachable";
 import { Button } from "@/ui/button";
 import { Spinner } from "@/ui/spinner";
 import { useChatStore } from "./chat-store";
@@ -39,6 +40,7 @@ function useLastModelUsed(): string | undefined {
 /** Why nothing can be sent now, and the way out; or that sending wakes the model first. */
 export function ModelGate() {
   const status = useStatus();
+  const models = useModels();
   const active = useActiveModel();
   const reachable = useReachableModel();
   const load = useLoadState();
@@ -49,7 +51,7 @@ export function ModelGate() {
       <Note>
         <Spinner />
         {load.model === reachable?.model
-          ? `${reachable.display_name} is being loaded again`
+          ? `${reachable.name} is being loaded again`
           : `Loading ${load.model}`}{" "}
         {amountOf(load) || "…"}
       </Note>
@@ -57,15 +59,17 @@ export function ModelGate() {
   if (status.isError) return <Note>Eloquio can't be reached; what you write here is kept.</Note>;
   if (active === null && reachable?.task === "chat")
     return <Asleep model={reachable} engines={status.data.engines} />;
+  // What sleeps has its name from there, and what could be offered, too.
+  if (models.isPending) return <Note>Looking at what is here…</Note>;
   return <Offer isOther={active !== null} failed={load.state === "failed" ? load.model : null} />;
 }
 
 type AsleepProps = {
-  model: Schemas["LoadedModel"];
+  model: Reachable;
   engines: readonly Schemas["EngineStatus"][];
 };
 
-function Asleep({ model: { model, display_name: name }, engines }: AsleepProps) {
+function Asleep({ model: { model, name }, engines }: AsleepProps) {
   const engine = engines.find((candidate) => candidate.model === model);
   const hasFailed = engine?.status.state === "failed";
   return (

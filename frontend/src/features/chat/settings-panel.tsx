@@ -1,4 +1,4 @@
-import type { Schemas } from "@/api/client";
+import type { Reachable } from "@/api/reachable";
 import { Button } from "@/ui/button";
 import { Field } from "@/ui/field";
 import { Textarea } from "@/ui/input";
@@ -12,8 +12,8 @@ import {
 } from "./sampling";
 import { ResetButton, SamplingField } from "./sampling-field";
 
-/** How the loaded model is asked: its system prompt and sampling, kept for each model. */
-export function SettingsPanel({ model }: { model: Schemas["LoadedModel"] | null }) {
+/** How the model is asked: its system prompt and sampling, kept for each model. */
+export function SettingsPanel({ model }: { model: Reachable | null }) {
   const settings = useSettings(({ byModel }) => (model ? byModel[model.model] : undefined));
   if (!model)
     return (
@@ -24,15 +24,15 @@ export function SettingsPanel({ model }: { model: Schemas["LoadedModel"] | null 
   return <ModelSettingsForm model={model} settings={settings ?? untouched} />;
 }
 
-type FormProps = { model: Schemas["LoadedModel"]; settings: typeof untouched };
+type FormProps = { model: Reachable; settings: typeof untouched };
 
-function ModelSettingsForm({ model: { model, display_name, inference }, settings }: FormProps) {
+function ModelSettingsForm({ model: { model, name, loaded }, settings }: FormProps) {
   const { setSystemPrompt, setField, resetField, resetAll } = useSettings.getState();
   const { sampling, systemPrompt } = settings;
   return (
     <form className="space-y-6" onSubmit={(event) => event.preventDefault()}>
       <p className="text-muted-foreground text-sm [overflow-wrap:anywhere]">
-        For {display_name}. Only what you change is sent; the rest is left to the model.
+        For {name}. Only what you change is sent; the rest is left to the model.
       </p>
       <Field
         label="System prompt"
@@ -61,7 +61,7 @@ function ModelSettingsForm({ model: { model, display_name, inference }, settings
           key={field.name}
           field={field}
           value={sampling[field.name satisfies NumberField]}
-          recommended={recommended(inference, field.name)}
+          recommended={recommended(loaded?.inference, field.name)}
           onChange={(value) => setField(model, field.name, value)}
           onReset={() => resetField(model, field.name)}
         />

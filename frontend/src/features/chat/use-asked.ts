@@ -11,7 +11,8 @@ export function useAsked(): Asked | null {
   const reachable = useReachableModel();
   const model = reachable?.task === "chat" ? reachable.model : null;
   const settings = useSettings(({ byModel }) => (model ? byModel[model] : undefined)) ?? untouched;
-  const supportsReasoning = reachable?.supports_reasoning ?? false;
+  // Where it isn't known it is taken for granted: others don't mind being told not to think.
+  const supportsReasoning = reachable?.loaded?.supports_reasoning ?? true;
   return useMemo(
     () => (model ? { model, settings, supportsReasoning } : null),
     [model, settings, supportsReasoning],

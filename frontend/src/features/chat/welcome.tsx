@@ -18,7 +18,7 @@ export function Welcome({ asked }: { asked: Asked | null }) {
         <p className="text-balance font-semibold text-2xl tracking-tight">What's on your mind?</p>
         <p className="text-muted-foreground text-sm [overflow-wrap:anywhere]">
           {model
-            ? `${model.display_name} answers from this machine. Nothing you write leaves it.`
+            ? `${model.name} answers from this machine. Nothing you write leaves it.`
             : "Models run on this machine. Nothing you write leaves it."}
         </p>
       </div>

@@ -1,8 +1,15 @@
-import { Pin } from "lucide-react";
+import { Pin, Timer } from "lucide-react";
 import type { Schemas } from "@/api/client";
 import type { ApiError } from "@/api/errors";
-import { usePinModel, useUnloadModel } from "@/api/models";
+import { useKeepModel, useUnloadModel } from "@/api/models";
 import { Button } from "@/ui/button";
+import {
+  DropdownMenu,
+  DropdownMenuContent,
+  DropdownMenuItem,
+  DropdownMenuTrigger,
+} from "@/ui/dropdown-menu";
+import { idleTimes } from "./load-options";
 
 type Engine = Schemas["EngineStatus"];
 
@@ -23,7 +30,7 @@ export function EngineActions({ engine, onOptions }: Props) {
   const { state } = engine.status;
   return (
     <div className="flex flex-wrap gap-2">
-      {engine.loaded && <PinButton loaded={engine.loaded} isPinned={engine.pinned} />}
+      {engine.loaded && <KeepingButtons engine={engine} />}
       <Button intent="secondary" size="sm" onClick={onOptions}>
         Load options
       </Button>
@@ -32,10 +39,9 @@ export function EngineActions({ engine, onOptions }: Props) {
   );
 }
 
-type PinProps = { loaded: Schemas["LoadedModel"]; isPinned: boolean };
-
-function PinButton({ loaded, isPinned }: PinProps) {
-  const pin = usePinModel();
+/** How long it stays: until somebody unloads it, or until nobody has asked it for so long. */
+function KeepingButtons({ engine: { model, pinned: isPinned } }: { engine: Engine }) {
+  const keep = useKeepModel();
   return (
     <>
       <Button
@@ -43,13 +49,32 @@ function PinButton({ loaded, isPinned }: PinProps) {
         size="sm"
         aria-pressed={isPinned}
         title="A pinned model stays until you unload it"
-        disabled={pin.isPending}
+        disabled={keep.isPending}
         className="aria-pressed:border-ring aria-pressed:bg-accent aria-pressed:text-accent-foreground"
-        onClick={() => pin.mutate({ loaded, pin: !isPinned })}
+        onClick={() => keep.mutate({ model, keeping: { pin: !isPinned } })}
       >
         <Pin fill={isPinned ? "currentColor" : "none"} aria-hidden /> Pin
       </Button>
-      {pin.error && <Refusal error={pin.error} />}
+      {!isPinned && (
+        <DropdownMenu>
+          <DropdownMenuTrigger asChild>
+            <Button intent="secondary" size="sm">
+              <Timer aria-hidden /> Unload after…
+            </Button>
+          </DropdownMenuTrigger>
+          <DropdownMenuContent align="start">
+            {idleTimes.map(({ seconds, label }) => (
+              <DropdownMenuItem
+                key={seconds}
+                onSelect={() => keep.mutate({ model, keeping: { ttl_s: seconds } })}
+              >
+                {label}
+              </DropdownMenuItem>
+            ))}
+          </DropdownMenuContent>
+        </DropdownMenu>
+      )}
+      {keep.error && <Refusal error={keep.error} />}
     </>
   );
 }

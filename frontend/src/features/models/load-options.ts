@@ -26,6 +26,11 @@ export const unloadTimes: readonly { value: UnloadTime; label: string }[] = [
   { value: "own", label: "Other…" },
 ];
 
+/** Those of them that can be asked of a loaded model by one click. */
+export const idleTimes = unloadTimes
+  .filter(({ value }) => value !== "default" && value !== "own")
+  .map(({ value, label }) => ({ seconds: Number(value), label }));
+
 const cacheHints: Partial<Record<CacheType, string>> = {
   f32: "exact, twice f16",
   q8_0: "half of f16",

@@ -69,7 +69,7 @@ export function ModelPicker() {
             model={withOptions}
             initial={optionsOfLoad(
               withOptions.id,
-              withOptions.id === reachable?.model ? reachable : null,
+              withOptions.id === reachable?.model ? reachable.loaded : null,
             )}
             returnFocus={face}
             onClose={() => setWithOptions(null)}

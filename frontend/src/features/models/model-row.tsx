@@ -22,6 +22,7 @@ export function ModelRow({ model, isWaiting, onOptions }: Props) {
   const details = useId();
   const { data: status } = useStatus();
   const roomBytes = status ? mostFor(model.id, status) : null;
+  const isAsleep = status?.asleep.includes(model.id);
   return (
     <li className="px-5 py-4">
       <div className="flex flex-wrap items-center gap-x-4 gap-y-3">
@@ -29,6 +30,7 @@ export function ModelRow({ model, isWaiting, onOptions }: Props) {
           <div className="flex flex-wrap items-center gap-2">
             <h3 className="font-medium text-sm [overflow-wrap:anywhere]">{model.display_name}</h3>
             <ModelStatus status={model.status} />
+            {model.status === "on_disk" && isAsleep && <Badge>Asleep</Badge>}
             {model.status === "on_disk" && <FitBadge fit={fitOf(model.memory, roomBytes)} />}
           </div>
           <p className="text-muted-foreground text-xs [overflow-wrap:anywhere]">{model.id}</p>

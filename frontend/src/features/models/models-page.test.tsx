@@ -218,3 +218,14 @@ test("a machine without models says what to do", async () => {
   expect(await screen.findByText("No models yet")).toBeVisible();
   expect(screen.getByRole("link", { name: "Add a model folder" })).toBeVisible();
 });
+
+test("what sleeps is said in the list", async () => {
+  const other = aModel({ id: "other", display_name: "Other", status: "on_disk" });
+  server.use(
+    http.get("*/v1/status", () => HttpResponse.json(anEmptyStatus({ asleep: [SMOLLM] }))),
+    http.get("*/v1/models", () => HttpResponse.json({ object: "list", data: [onDisk, other] })),
+  );
+  renderInApp(<Page />);
+  const badge = await screen.findByText("Asleep");
+  expect(within(badge.closest("li") as HTMLElement).getByText(SMOLLM)).toBeVisible();
+});

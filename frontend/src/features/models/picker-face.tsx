@@ -32,7 +32,7 @@ export function PickerFace() {
   if (!status) return <span className="text-muted-foreground">Looking</span>;
   if (reachable)
     return (
-      <Face name={reachable.display_name}>
+      <Face name={reachable.name}>
         <Badge>Asleep</Badge>
       </Face>
     );

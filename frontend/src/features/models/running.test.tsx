@@ -2,6 +2,7 @@ import { act, screen, waitFor, within } from "@testing-library/react";
 import { HttpResponse, http } from "msw";
 import { afterEach, expect, test, vi } from "vitest";
 import type { Schemas } from "@/api/client";
+import { optionsOfLoad } from "@/api/load-requests";
 import { aLedger, aLoadedModel, anEngine, aStatus, SMOLLM, someMemory } from "@/test/fixtures";
 import { renderInApp } from "@/test/render";
 import { failure, server } from "@/test/server";
@@ -27,6 +28,7 @@ function serverWith(
     engine,
     loads: [] as Schemas["LoadRequest"][],
     unloads: [] as Schemas["UnloadRequest"][],
+    keeps: [] as Schemas["KeepRequest"][],
     polls: 0,
   };
   server.use(
@@ -35,10 +37,19 @@ function serverWith(
       return HttpResponse.json(aStatus({ engines: [studio.engine], ...changes }));
     }),
     http.post<never, Schemas["LoadRequest"]>("*/v1/load", async ({ request }) => {
-      const body = await request.json();
-      studio.loads.push(body);
-      studio.engine = { ...studio.engine, pinned: body.pin };
+      studio.loads.push(await request.json());
       return HttpResponse.json({ status: "already_loaded", ...aLoadedModel() });
+    }),
+    http.post<never, Schemas["KeepRequest"]>("*/v1/keep", async ({ request }) => {
+      const body = await request.json();
+      studio.keeps.push(body);
+      const { pinned, ttl_left_s } = studio.engine;
+      studio.engine = {
+        ...studio.engine,
+        pinned: body.pin ?? pinned,
+        ttl_left_s: body.ttl_s ?? ttl_left_s,
+      };
+      return HttpResponse.json({ model: SMOLLM, ttl_s: body.ttl_s ?? null, pinned });
     }),
     http.post<never, Schemas["UnloadRequest"]>("*/v1/unload", async ({ request }) => {
       const body = await request.json();
@@ -119,10 +130,38 @@ test("a pin is set and taken away, which starts nothing", async () => {
   expect(within(await card()).getByText("only by you")).toBeVisible();
   await user.click(pin);
   await waitFor(() => expect(pin).toHaveAttribute("aria-pressed", "false"));
-  expect(studio.loads).toMatchObject([
-    { model_path: SMOLLM, pin: true, keep_others: true },
-    { model_path: SMOLLM, pin: false, keep_others: true },
+  expect(studio.keeps).toEqual([
+    { model_path: SMOLLM, pin: true },
+    { model_path: SMOLLM, pin: false },
   ]);
+  expect(studio.loads).toEqual([]);
+});
+
+test("the idle time is chosen on the card, and a load with options goes on from there", async () => {
+  const { user, studio } = open(anEngine());
+  await user.click(within(await card()).getByRole("button", { name: "Unload after…" }));
+  await user.click(await screen.findByRole("menuitem", { name: "5 minutes" }));
+  expect(await within(await card()).findByText(/^in (5 min 0 s|4 min \d+ s)$/)).toBeVisible();
+  expect(studio.keeps).toEqual([{ model_path: SMOLLM, ttl_s: 300 }]);
+  expect(optionsOfLoad(SMOLLM, aLoadedModel())).toEqual({ max_seq_length: 0, ttl_s: 300 });
+});
+
+test("a pinned model has no idle time to choose", async () => {
+  open(anEngine({ pinned: true }));
+  const shown = within(await card());
+  expect(shown.getByRole("button", { name: "Pin" })).toBeVisible();
+  expect(shown.queryByRole("button", { name: "Unload after…" })).toBeNull();
+});
+
+test("a model that left before it could be pinned is told of on its card", async () => {
+  const { user } = open(anEngine());
+  server.use(
+    http.post("*/v1/keep", () =>
+      failure(409, { message: "It isn't loaded.", code: "no_model_loaded" }),
+    ),
+  );
+  await user.click(within(await card()).getByRole("button", { name: "Pin" }));
+  expect(await within(await card()).findByRole("alert")).toHaveTextContent("It isn't loaded.");
 });
 
 test("the time to the idle unload runs down without asking the server", async () => {
