@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from dataclasses import replace
 
+import aiohttp
 import psutil
 import pytest
 
@@ -40,8 +41,12 @@ def settings(tmp_path):
 
 
 async def ask(pool, model):
-    async with pool.lease(model) as (engine, client), client.get("/health") as reply:
-        assert reply.status == 200
+    async with pool.lease(model) as (engine, client):
+        try:
+            async with client.get("/health") as reply:
+                assert reply.status == 200
+        except aiohttp.ClientError:
+            raise await engine.cause_of_loss(client) from None
         return engine
 
 
@@ -174,11 +179,20 @@ async def test_an_engine_that_dies_before_it_can_describe_itself_is_told_by_its_
 
 async def test_a_request_does_not_replace_what_a_person_is_loading(settings, tmp_path):
     async with pool_of(with_engine(settings, tmp_path)) as pool:
-        loading = asyncio.create_task(load(pool, "a", max_seq_length=2048))
-        await asyncio.sleep(0)
-        asked = await ask(pool, "a")
+        looked_at = asyncio.Event()
+
+        async def slow_plan():
+            await looked_at.wait()
+            return await pool.planner.plan(LoadRequest(model_path="a", max_seq_length=2048))
+
+        loading = asyncio.create_task(pool.load("a", slow_plan))
+        await until(lambda: pool.resolving)
+        asking = asyncio.create_task(ask(pool, "a"))
+        # The request's own plan is made, and waits for the one that was asked for before.
+        await until(lambda: len(pool._loads) == 2 and not pool.resolving[1:])
+        looked_at.set()
         engine, _ = await loading
-        assert asked is engine
+        assert await asking is engine
         assert engine.spec.options.context_length == 2048
 
 

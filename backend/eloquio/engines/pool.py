@@ -265,7 +265,7 @@ class Pool:
         return plan, replace(terms, keep_others=keep_others, force=False, is_for_request=True)
 
     async def _carry_out(self, load: Load, plan: Plan) -> tuple[Engine, bool]:
-        spec = load.spec = await plan()
+        spec = await self._planned(load, plan)
         self.changed.publish()
         while True:
             if (pending := self._placing.get(spec.model)) is not None:
@@ -296,6 +296,18 @@ class Pool:
             ) from None
         finally:
             del self._placing[spec.model]
+
+    async def _planned(self, load: Load, plan: Plan) -> EngineSpec:
+        earlier = self._loads[: self._loads.index(load)]
+        try:
+            load.spec = await plan()
+        finally:
+            load.planned.set()
+        if load.terms.is_for_request:
+            # A person's load that was there before comes first, though it took longer to look at.
+            for other in earlier:
+                await other.planned.wait()
+        return load.spec
 
     async def _outcome(self, load: Load) -> tuple[Engine, bool]:
         """The engine, once it is ready. A caller that leaves doesn't end the load."""
