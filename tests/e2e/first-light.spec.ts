@@ -79,7 +79,9 @@ test("a stopped answer goes on where it ended", async ({ page }) => {
   const first = await textOf(reply.locator("p").first());
   await page.getByRole("button", { name: "Continue" }).click();
   await expect(reply.getByText("24 tokens")).toBeVisible();
-  await expect(reply).toContainText(first.slice(0, 30));
+  const whole = await textOf(reply.locator("p").first());
+  expect(whole.startsWith(first)).toBe(true);
+  expect(whole.split(first.slice(0, 20))).toHaveLength(2);
 });
 
 test("another model on the disk is chosen, answers, and is left again", async ({

@@ -17,6 +17,9 @@ export type CompletionRequest = {
   max_tokens?: number | undefined;
   seed?: number | undefined;
   stop?: string[] | undefined;
+  /** With an assistant's message last: go on in it, and send only what is new. */
+  continue_final_message?: boolean | undefined;
+  add_generation_prompt?: boolean | undefined;
 };
 
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter" | (string & {});

@@ -129,7 +129,11 @@ test("a model that thinks goes on with its answer instead of thinking anew", asy
   await store().continueReply(last().id, thinker);
   await ended();
   expect(bodies[0]).not.toHaveProperty("enable_thinking");
-  expect(bodies[1]).toMatchObject({ enable_thinking: false });
+  expect(bodies[1]).toMatchObject({
+    enable_thinking: false,
+    continue_final_message: true,
+    add_generation_prompt: false,
+  });
 });
 
 test("a second message isn't sent while a reply is streaming in the conversation", async () => {

@@ -242,6 +242,9 @@ export const useChatStore = create<ChatState>((set, get) => {
       const request = requestFor(tree.branchTo(conversation, replyId), asked);
       // The model is put back into the middle of its answer: there is no room to think first.
       if (asked.supportsReasoning) request.enable_thinking = false;
+      // Without these the engine begins by repeating all that stands there already.
+      request.continue_final_message = true;
+      request.add_generation_prompt = false;
       await run(tree.withMessage(conversation, continued), continued, request);
     },
     stop: (conversationId) => controllers.get(conversationId)?.abort(),
