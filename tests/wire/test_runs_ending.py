@@ -1,8 +1,10 @@
 """How runs end: cancelled, deleted, failed, interrupted; and how they go on after that."""
 
 import signal
+import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import httpx2 as httpx
 import pytest
@@ -161,6 +163,38 @@ def test_a_model_that_cannot_be_loaded_fails_the_run(home, tmp_path):
         seen = read(server, start(server, BUILTIN))
         assert seen.error["code"].startswith("engine_")
         assert "no luck" in seen.error["evidence"]
+
+
+def test_a_request_that_names_no_model_where_there_is_none_makes_no_run(tiny_server):
+    body = {"messages": [{"role": "user", "content": "Hello"}]}
+    reply = httpx.post(f"{tiny_server.url}/v1/runs", json=body, timeout=60)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (409, "no_model_loaded")
+    assert httpx.get(f"{tiny_server.url}/v1/runs").json()["data"] == []
+
+
+def test_a_disk_that_fails_ends_no_run_and_is_told(tiny_server):
+    def on_disk(statement):
+        with closing(sqlite3.connect(tiny_server.home / "eloquio.db", timeout=20)) as database:
+            database.execute(statement)
+
+    run_id = start(tiny_server, max_tokens=2000)
+    read(tiny_server, run_id, until=lambda seen: seen.last >= 5)
+    on_disk("ALTER TABLE run_events RENAME TO elsewhere")
+    seen = read(tiny_server, run_id)
+    assert seen.is_done
+    run = ask(tiny_server, run_id).json()
+    assert (run["status"], run["is_kept"]) == ("completed", False)
+    assert run["message"]["content"] == seen.text
+    assert run["usage"]["completion_tokens"] == 2000
+    assert "run_not_kept" in (tiny_server.home / "stderr.txt").read_text()
+    refused = ask(tiny_server, run_id, "continue")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (409, "run_cannot_continue")
+    on_disk("ALTER TABLE elsewhere RENAME TO run_events")
+    wait_until(lambda: ask(tiny_server, run_id).json()["is_kept"])
+    tiny_server.end()
+    with serving_tiny(tiny_server.home) as again:
+        assert read(again, run_id).events == seen.events
+        assert ask(again, run_id).json()["status"] == "completed"
 
 
 def test_an_unload_fails_the_run_by_its_name(tiny_server):

@@ -66,7 +66,9 @@ class LiveRun:
     async def changes_within(self, seconds: float) -> bool:
         """Whether there was something new for a reader that had seen it all."""
         try:
-            await asyncio.wait_for(self._changed.wait(), seconds)
+            # Not wait_for, which makes a task each time: this is once for each token and reader.
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
         except TimeoutError:
             return False
         return True

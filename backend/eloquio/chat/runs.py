@@ -104,7 +104,7 @@ class Runs:
 
     async def last_number(self, found: LiveRun | Run) -> int:
         """The number of the last event; 0 before the first."""
-        if isinstance(found, LiveRun) and found.events:
+        if isinstance(found, LiveRun) and (found.events or found.first_number == 1):
             return found.last_number
         return await self._log.last_number(_id(found))
 
@@ -113,6 +113,8 @@ class Runs:
     ) -> AsyncIterator[tuple[int, list[bytes]]]:
         """What was kept from before `found` was in memory: the first number, and the events."""
         end = found.first_number if isinstance(found, LiveRun) else None
+        if end == 1:
+            return
         async for batch in self._log.batches_after(_id(found), after):
             if end is not None and batch.first_number >= end:
                 return
@@ -255,11 +257,8 @@ class Runs:
     async def _all_events(self, found: LiveRun | Run) -> list[bytes]:
         if not isinstance(found, LiveRun):
             return await self._log.events(found.id)
-        earlier: list[bytes] = []
-        if found.first_number > 1:
-            async for _, events in self.kept_events(found, 0):
-                earlier += events
-        return earlier + found.events
+        kept = [event async for _, events in self.kept_events(found, 0) for event in events]
+        return kept + found.events
 
     def _refuse_when_closing(self) -> None:
         if self._is_closing:
