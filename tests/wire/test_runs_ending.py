@@ -1,5 +1,6 @@
 """How runs end: cancelled, deleted, failed, interrupted; and how they go on after that."""
 
+import os
 import signal
 import sqlite3
 import time
@@ -132,6 +133,24 @@ def test_a_crash_of_the_engine_fails_the_run_with_the_engines_words(home, tmp_pa
         run = ask(server, run_id).json()
         assert (run["status"], run["error"]) == ("failed", seen.error)
         assert read(server, run_id).error == seen.error
+
+
+def test_a_run_goes_on_after_a_crash_of_the_real_engine(tiny_server):
+    run_id = start(tiny_server, max_tokens=5000)
+    seen = read(tiny_server, run_id, until=lambda seen: seen.last >= 100)
+    [engine] = httpx.get(f"{tiny_server.url}/v1/status").json()["engines"]
+    os.kill(engine["pid"], signal.SIGKILL)
+    run = ended(tiny_server, run_id)
+    assert (run["status"], run["error"]["code"]) == ("failed", "engine_crashed")
+    assert "SIGKILL" in run["error"]["message"]
+    assert run["message"]["content"].startswith(seen.text)
+    assert ask(tiny_server, run_id, "continue").status_code == 200
+    rest = read(
+        tiny_server, run_id, after=run["last_event"], until=lambda more: len(more.events) > 9
+    )
+    assert min(rest.events) == run["last_event"] + 1
+    assert rest.text
+    ask(tiny_server, run_id, "cancel")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from fastapi.sse import KEEPALIVE_COMMENT
 
 from eloquio.chat.live_run import LiveRun
 from eloquio.chat.run_log import Run
-from eloquio.chat.runs import Runs
+from eloquio.chat.run_shelf import RunShelf
 from eloquio.errors import RunCancelled
 
 _HEARTBEAT_SECONDS = 10.0
@@ -16,9 +16,9 @@ _EVENTS_AT_ONCE = 256
 _DONE = b"data: [DONE]\n\n"
 
 
-async def stream(runs: Runs, found: LiveRun | Run, after: int) -> AsyncIterator[bytes]:
+async def stream(shelf: RunShelf, found: LiveRun | Run, after: int) -> AsyncIterator[bytes]:
     """The events after the number `after`, then the end: `[DONE]`, or the error that it was."""
-    async for first_number, events in runs.kept_events(found, after):
+    async for first_number, events in shelf.kept_events(found, after):
         yield _written(first_number, events)
         after = first_number + len(events) - 1
     if isinstance(found, Run):

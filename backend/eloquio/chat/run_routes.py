@@ -43,15 +43,15 @@ async def list_runs(
     before: str | None = None,
 ) -> RunList:
     """The newest first; `before` is the id of the last one of the page before."""
-    found = await runs.newest(limit + 1, before)
+    found = await runs.shelf.newest(limit + 1, before)
     return RunList(data=[RunCard.of(run) for run in found[:limit]], has_more=len(found) > limit)
 
 
 @router.get("/runs/{run_id}")
 async def get_run(run_id: str, runs: RunsNow) -> RunReply:
     """A run, with its message as far as it has come."""
-    found = await runs.find(run_id)
-    message, last_event = await runs.message(found), await runs.last_number(found)
+    found = await runs.shelf.find(run_id)
+    message, last_event = await runs.shelf.message(found), await runs.shelf.last_number(found)
     return RunReply.with_message(found, message, last_event)
 
 
@@ -67,10 +67,10 @@ async def read_events(
     The header comes before `after`: by it a browser goes on where it was, at the same address.
     """
     number = after if last_event_id is None else last_event_id
-    found = await runs.find(run_id)
-    await runs.refuse_lost(found, number)
+    found = await runs.shelf.find(run_id)
+    await runs.shelf.refuse_lost(found, number)
     return StreamingResponse(
-        run_events.stream(runs, found, number),
+        run_events.stream(runs.shelf, found, number),
         media_type="text/event-stream",
         headers={"cache-control": "no-cache", "x-accel-buffering": "no"},
     )

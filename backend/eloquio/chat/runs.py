@@ -5,7 +5,6 @@ import json
 import sqlite3
 import time
 import uuid
-from collections.abc import AsyncIterator
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
@@ -13,11 +12,12 @@ from typing import Any
 import structlog
 
 from eloquio.chat.continuing import continued
-from eloquio.chat.fold import Message, fold, only_names_the_role
+from eloquio.chat.fold import fold, only_names_the_role
 from eloquio.chat.generation import generate
 from eloquio.chat.live_run import LiveRun
 from eloquio.chat.request import for_engine
 from eloquio.chat.run_log import Run, RunLog, RunStatus
+from eloquio.chat.run_shelf import RunShelf
 from eloquio.chat.run_writer import RunWriter
 from eloquio.chat.schema import ChatRequest
 from eloquio.engines.pool import Pool
@@ -25,9 +25,7 @@ from eloquio.errors import (
     EloquioError,
     InvalidRequest,
     RunCannotContinue,
-    RunEventsLost,
     RunInterrupted,
-    RunNotFound,
     ShuttingDown,
     Unexpected,
 )
@@ -38,8 +36,6 @@ _NUMBERS_LEFT_OUT = 1_000_000
 # A reader is told the end once it is kept, but not later than this.
 _KEEPING_SECONDS = 1.0
 _CLOSING_SECONDS = 2.0
-# Of those that ended and can't be written, for want of a disk: their events stay in memory.
-_UNKEPT_RUNS = 20
 
 logger = structlog.get_logger(__name__)
 
@@ -51,7 +47,7 @@ class Runs:
         self._log = log
         self._pool = pool
         self._writer = RunWriter(log)
-        self._live: dict[str, LiveRun] = {}
+        self.shelf = RunShelf(log)
         # A run begins to be continued, or to be deleted, once at a time.
         self._changing = asyncio.Lock()
         self._is_closing = False
@@ -66,7 +62,6 @@ class Runs:
 
     async def create(self, request: ChatRequest, body: bytes) -> LiveRun:
         """A run under way. Raises what is wrong with the request, and for an unknown model."""
-        self._refuse_when_closing()
         asked = _streamed(for_engine(request, body))
         run = Run(
             id=f"run-{uuid.uuid4().hex}",
@@ -80,59 +75,9 @@ class Runs:
         await self._writer.flush()
         return live
 
-    async def find(self, run_id: str) -> LiveRun | Run:
-        """As it is in memory, or as it was kept; RunNotFound."""
-        if (live := self._live.get(run_id)) is not None:
-            if not (live.is_over and live.is_kept):
-                return live
-            # It was kept late, when the disk was there again.
-            del self._live[run_id]
-        if (run := await self._log.read(run_id)) is not None:
-            return run
-        raise RunNotFound("There is no run of that id.")
-
-    async def newest(self, limit: int, before: str | None) -> list[Run]:
-        """The newest first, those that could not be kept left out."""
-        kept = await self._log.newest(limit, before)
-        return [self._live[run.id].run if run.id in self._live else run for run in kept]
-
-    async def message(self, found: LiveRun | Run) -> Message:
-        """The message so far."""
-        events = await self._all_events(found)
-        # In a thread, as a long answer has thousands of them.
-        return await asyncio.to_thread(fold, events)
-
-    async def last_number(self, found: LiveRun | Run) -> int:
-        """The number of the last event; 0 before the first."""
-        if isinstance(found, LiveRun) and (found.events or found.first_number == 1):
-            return found.last_number
-        return await self._log.last_number(_id(found))
-
-    async def kept_events(
-        self, found: LiveRun | Run, after: int
-    ) -> AsyncIterator[tuple[int, list[bytes]]]:
-        """What was kept from before `found` was in memory: the first number, and the events."""
-        end = found.first_number if isinstance(found, LiveRun) else None
-        if end == 1:
-            return
-        async for batch in self._log.batches_after(_id(found), after):
-            if end is not None and batch.first_number >= end:
-                return
-            seen = max(0, after + 1 - batch.first_number)
-            yield batch.first_number + seen, list(batch.events[seen:])
-
-    async def refuse_lost(self, found: LiveRun | Run, number: int) -> None:
-        """RunEventsLost for a reader whose last event isn't one of this run's."""
-        if number == 0:
-            return
-        if isinstance(found, LiveRun) and found.first_number <= number <= found.last_number:
-            return
-        if not await self._log.has_number(_id(found), number):
-            raise RunEventsLost(f"The run has no event {number}.")
-
     async def cancel(self, run_id: str) -> LiveRun | Run:
         """The run as it ended; one that had ended stays as it was."""
-        found = await self.find(run_id)
+        found = await self.shelf.find(run_id)
         if isinstance(found, LiveRun):
             found.stop("cancelled")
             await _ended(found)
@@ -141,14 +86,13 @@ class Runs:
     async def continue_(self, run_id: str) -> LiveRun:
         """The same run, under way again; RunCannotContinue."""
         async with self._changing:
-            self._refuse_when_closing()
-            found = await self.find(run_id)
+            found = await self.shelf.find(run_id)
             if isinstance(found, LiveRun):
                 is_over = found.is_over
                 raise RunCannotContinue(
                     "The run couldn't be kept." if is_over else "The run is still under way."
                 )
-            body = continued(found.request, await self.message(found))
+            body = continued(found.request, await self.shelf.message(found))
             first = await self._log.last_number(run_id) + 1
             if found.status == "interrupted" and first > 1:
                 first += _NUMBERS_LEFT_OUT
@@ -164,7 +108,7 @@ class Runs:
         """Cancels it first. RunNotFound."""
         async with self._changing:
             await self.cancel(run_id)
-            self._live.pop(run_id, None)
+            self.shelf.forget(run_id)
             await self._writer.delete(run_id)
 
     async def close(self) -> None:
@@ -172,7 +116,7 @@ class Runs:
         if self._is_closing:
             return
         self._is_closing = True
-        under_way = [live for live in self._live.values() if not live.is_over]
+        under_way = self.shelf.under_way()
         for live in under_way:
             live.stop("interrupted")
         if tasks := [live.task for live in under_way if live.task is not None]:
@@ -182,7 +126,9 @@ class Runs:
     # A run's own task ------------------------------------------------------------------------
 
     def _begin(self, live: LiveRun, body: bytes) -> None:
-        self._live[live.run.id] = live
+        if self._is_closing:
+            raise ShuttingDown("Eloquio is shutting down.")
+        self.shelf.add(live)
         self._writer.note(live)
         live.task = asyncio.create_task(self._carry_out(live, body), name=live.run.id)
 
@@ -243,35 +189,16 @@ class Runs:
             await asyncio.wait_for(asyncio.shield(self._writer.flush()), _KEEPING_SECONDS)
         live.close()
         if live.is_kept:
-            self._live.pop(live.run.id, None)
+            self.shelf.forget(live.run.id)
             with suppress(sqlite3.Error):
                 await self._log.delete_old()
         else:
-            self._forget_unkept()
-
-    def _forget_unkept(self) -> None:
-        over = [live for live in self._live.values() if live.is_over]
-        for live in over[:-_UNKEPT_RUNS]:
-            del self._live[live.run.id]
-
-    async def _all_events(self, found: LiveRun | Run) -> list[bytes]:
-        if not isinstance(found, LiveRun):
-            return await self._log.events(found.id)
-        kept = [event async for _, events in self.kept_events(found, 0) for event in events]
-        return kept + found.events
-
-    def _refuse_when_closing(self) -> None:
-        if self._is_closing:
-            raise ShuttingDown("Eloquio is shutting down.")
+            self.shelf.forget_older_unkept()
 
 
 async def _ended(live: LiveRun) -> None:
     if live.task is not None and not live.is_over:
         await asyncio.wait([live.task])
-
-
-def _id(found: LiveRun | Run) -> str:
-    return found.run.id if isinstance(found, LiveRun) else found.id
 
 
 def _inside(error: EloquioError) -> dict[str, Any]:
