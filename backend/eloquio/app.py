@@ -19,6 +19,9 @@ from eloquio.auth import routes as auth
 from eloquio.auth.door import KeyDoor
 from eloquio.auth.keys import required_key
 from eloquio.chat import routes as chat
+from eloquio.chat import run_routes
+from eloquio.chat.run_log import RunLog
+from eloquio.chat.runs import Runs
 from eloquio.engines.inventory import Inventory
 from eloquio.engines.pool import Pool
 from eloquio.errors import EloquioError, InvalidRequest, MethodNotAllowed, NotFound
@@ -33,7 +36,7 @@ from eloquio.store.preferences import PreferenceStore
 from eloquio.system import routes as system
 from eloquio.system.version import own_version
 
-_ROUTERS = (models.router, chat.router, system.router)
+_ROUTERS = (models.router, chat.router, run_routes.router, system.router)
 
 logger = structlog.get_logger(__name__)
 
@@ -79,6 +82,12 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
+async def end_answers(app: FastAPI) -> None:
+    """Ends every answer under way with the error that says why, runs first: theirs are kept."""
+    await app.state.runs.close()
+    await app.state.pool.close()
+
+
 def _include_bare(app: FastAPI) -> None:
     """The routes that old scripts know at the root, and the ones that watchdogs ask for."""
     names = {"/load", "/unload", "/status", "/validate", "/chat/completions", "/health", "/ready"}
@@ -101,11 +110,14 @@ async def _open(app: FastAPI, settings: Settings, stack: AsyncExitStack) -> None
     planner = Planner(catalog, inventory)
     pool = await Pool.open(settings, planner, inventory)
     stack.push_async_callback(pool.close)
+    runs = await Runs.open(RunLog(database), pool)
+    stack.push_async_callback(runs.close)
     app.state.preferences = preferences
     app.state.inventory = inventory
     app.state.catalog = catalog
     app.state.planner = planner
     app.state.pool = pool
+    app.state.runs = runs
     if settings.load_on_start and preferences.current.load_on_start:
         first = asyncio.create_task(_load_first(pool, planner, preferences.current.last_load))
         stack.push_async_callback(_end, first)

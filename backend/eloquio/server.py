@@ -11,7 +11,7 @@ import uvicorn
 from rich.console import Console
 
 from eloquio.addresses import page_address
-from eloquio.app import create_app
+from eloquio.app import create_app, end_answers
 from eloquio.auth.keys import known_key, required_key
 from eloquio.logging import start_logs
 from eloquio.settings import Settings
@@ -57,7 +57,7 @@ def serve(settings: Settings, *, open_browser: bool) -> int:
             config,
             on_listening=announce,
             # Before the open replies are cut: each then ends with the error that says why.
-            on_ending=lambda: app.state.pool.close(),
+            on_ending=lambda: end_answers(app),
             on_ended=logs.close,
         )
         server.run(sockets=[listener])

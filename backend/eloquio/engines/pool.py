@@ -163,10 +163,19 @@ class Pool:
         self._keep_as_asked(engine, replace(change(terms), is_for_request=False))
         return engine
 
+    async def name_of(self, model: str | None) -> str:
+        """The public id of the model that a request names, or means by naming none."""
+        self._refuse_when_closing()
+        if model is None:
+            return self._name_of_latest()
+        if self._roster.get(model) is not None or model in self._placing:
+            return model
+        return await self._planner.id_of(model)
+
     @asynccontextmanager
     async def lease(self, model: str | None) -> AsyncIterator[tuple[Engine, aiohttp.ClientSession]]:
         """A ready engine for one request, loaded on request if it isn't; busy until the end."""
-        name = await self._name_of(model)
+        name = await self.name_of(model)
         with self._roster.claim(name):
             while True:
                 engine = await self._engine_for(name)
@@ -221,14 +230,6 @@ class Pool:
         if loads:
             await asyncio.wait([load.task for load in loads])
         return engines[0].spec.model if engines else loads[0].model if loads else None
-
-    async def _name_of(self, model: str | None) -> str:
-        self._refuse_when_closing()
-        if model is None:
-            return self._name_of_latest()
-        if self._roster.get(model) is not None or model in self._placing:
-            return model
-        return await self._planner.id_of(model)
 
     def _name_of_latest(self) -> str:
         """The model loaded last, though it be starting again, kept from that, or asleep."""

@@ -58,7 +58,7 @@ class Relay(Response):
 
     async def _forward(self, send: Send) -> None:
         async with self._pool.lease(self._model) as (engine, client):
-            _refuse_other_task(engine, self._task)
+            refuse_other_task(engine, self._task)
             try:
                 # Leaving this block closes the connection, by which the engine learns that nobody
                 # listens any more: at the next token, or a second later while it says nothing.
@@ -100,7 +100,8 @@ class Relay(Response):
         await send({"type": "http.response.body", "body": b"" if error is None else _event(error)})
 
 
-def _refuse_other_task(engine: Engine, task: Task) -> None:
+def refuse_other_task(engine: Engine, task: Task) -> None:
+    """Raise ModelCannotChat for a model that is made for something else."""
     if engine.spec.task != task:
         raise ModelCannotChat(
             f"{engine.spec.model} is a model for {engine.spec.task}, not for {task}.",

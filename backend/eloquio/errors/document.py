@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from types import ModuleType
 
-from eloquio.errors import answering, asking, finding, loading, root, starting
+from eloquio.errors import answering, asking, finding, loading, root, runs, starting
 from eloquio.errors.root import EloquioError
 
 # In the order in which a person meets them.
-_PARTS: tuple[ModuleType, ...] = (asking, finding, loading, starting, answering, root)
+_PARTS: tuple[ModuleType, ...] = (asking, finding, loading, starting, answering, runs, root)
 
 _INTRODUCTION = """\
 # Errors

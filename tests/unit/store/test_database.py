@@ -13,6 +13,9 @@ from eloquio.store.database import open_database
 
 pytestmark = pytest.mark.anyio
 
+NEWEST = 2
+LATER = f"{NEWEST + 1:04d}"
+
 
 async def opened_and_closed(home: Path) -> None:
     await (await open_database(home)).close()
@@ -30,14 +33,14 @@ def version_of(path: Path) -> int:
 
 @pytest.fixture
 def later_script(tmp_path, monkeypatch):
-    """Adds a second migration, as a later version of Eloquio would bring it."""
+    """Adds another migration, as a later version of Eloquio would bring it."""
 
     def add(script: str) -> None:
         folder = tmp_path / "migrations"
         folder.mkdir()
         for known in database._MIGRATIONS.iterdir():
             (folder / known.name).write_text(known.read_text())
-        (folder / "0002_notes.sql").write_text(script)
+        (folder / f"{LATER}_notes.sql").write_text(script)
         monkeypatch.setattr(database, "_MIGRATIONS", folder)
 
     return add
@@ -48,8 +51,8 @@ async def test_an_empty_home_gets_a_private_database_of_the_newest_version(tmp_p
 
     await opened_and_closed(home)
 
-    assert version_of(home / "eloquio.db") == 1
-    assert "preferences" in tables_of(home / "eloquio.db")
+    assert version_of(home / "eloquio.db") == NEWEST
+    assert {"preferences", "runs", "run_events"} <= tables_of(home / "eloquio.db")
     assert stat.S_IMODE((home / "eloquio.db").stat().st_mode) == 0o600
     assert list(home.glob("*.before-*")) == []
 
@@ -60,10 +63,10 @@ async def test_a_copy_of_the_old_version_is_kept_before_it_is_changed(tmp_path, 
 
     await opened_and_closed(tmp_path)
 
-    assert version_of(tmp_path / "eloquio.db") == 2
+    assert version_of(tmp_path / "eloquio.db") == NEWEST + 1
     assert "notes" in tables_of(tmp_path / "eloquio.db")
-    copy = tmp_path / "eloquio.before-0002.db"
-    assert version_of(copy) == 1
+    copy = tmp_path / f"eloquio.before-{LATER}.db"
+    assert version_of(copy) == NEWEST
     assert tables_of(copy) == tables_of(tmp_path / "eloquio.db") - {"notes"}
 
 
@@ -74,7 +77,7 @@ async def test_a_change_that_fails_in_the_middle_changes_nothing(tmp_path, later
     with pytest.raises(DatabaseUnreadable, match="can't be used"):
         await open_database(tmp_path)
 
-    assert version_of(tmp_path / "eloquio.db") == 1
+    assert version_of(tmp_path / "eloquio.db") == NEWEST
     assert "notes" not in tables_of(tmp_path / "eloquio.db")
 
 

@@ -1,0 +1,218 @@
+"""Runs: answers that belong to the server. Who asked may leave; the answer is kept."""
+
+import asyncio
+import json
+import sqlite3
+import time
+import uuid
+from contextlib import aclosing, suppress
+from dataclasses import replace
+from typing import Any
+
+import structlog
+
+from eloquio.chat.continuing import continued
+from eloquio.chat.fold import fold, only_names_the_role
+from eloquio.chat.generation import generate
+from eloquio.chat.live_run import LiveRun
+from eloquio.chat.request import for_engine
+from eloquio.chat.run_log import Run, RunLog, RunStatus
+from eloquio.chat.run_shelf import RunShelf
+from eloquio.chat.run_writer import RunWriter
+from eloquio.chat.schema import ChatRequest
+from eloquio.engines.pool import Pool
+from eloquio.errors import (
+    EloquioError,
+    InvalidRequest,
+    RunCannotContinue,
+    RunInterrupted,
+    ShuttingDown,
+    Unexpected,
+)
+
+# Between what was generated before an interruption and after it: more than any run has events, so
+# that a reader who saw some that were lost is told from one who saw all.
+_NUMBERS_LEFT_OUT = 1_000_000
+# A reader is told the end once it is kept, but not later than this.
+_KEEPING_SECONDS = 1.0
+_CLOSING_SECONDS = 2.0
+
+logger = structlog.get_logger(__name__)
+
+
+class Runs:
+    """Every live run has a task here, which ends with the run or at the shutdown."""
+
+    def __init__(self, log: RunLog, pool: Pool) -> None:
+        self._log = log
+        self._pool = pool
+        self._writer = RunWriter(log)
+        self.shelf = RunShelf(log)
+        # A run begins to be continued, or to be deleted, once at a time.
+        self._changing = asyncio.Lock()
+        self._is_closing = False
+
+    @classmethod
+    async def open(cls, log: RunLog, pool: Pool) -> "Runs":
+        """What a backend before this one left under way is marked as interrupted."""
+        await log.interrupt_all(_inside(RunInterrupted("Eloquio ended during the answer.")))
+        return cls(log, pool)
+
+    # What callers ask for --------------------------------------------------------------------
+
+    async def create(self, request: ChatRequest, body: bytes) -> LiveRun:
+        """A run under way. Raises what is wrong with the request, and for an unknown model."""
+        asked = _streamed(for_engine(request, body))
+        run = Run(
+            id=f"run-{uuid.uuid4().hex}",
+            model=await self._pool.name_of(request.model),
+            status="queued",
+            created=time.time(),
+            request=asked,
+        )
+        live = LiveRun(run)
+        self._begin(live, asked)
+        await self._writer.flush()
+        return live
+
+    async def cancel(self, run_id: str) -> LiveRun | Run:
+        """The run as it ended; one that had ended stays as it was."""
+        found = await self.shelf.find(run_id)
+        if isinstance(found, LiveRun):
+            found.stop("cancelled")
+            await _ended(found)
+        return found
+
+    async def continue_(self, run_id: str) -> LiveRun:
+        """The same run, under way again; RunCannotContinue."""
+        async with self._changing:
+            found = await self.shelf.find(run_id)
+            if isinstance(found, LiveRun):
+                is_over = found.is_over
+                raise RunCannotContinue(
+                    "The run couldn't be kept." if is_over else "The run is still under way."
+                )
+            body = continued(found.request, await self.shelf.message(found))
+            first = await self._log.last_number(run_id) + 1
+            if found.status == "interrupted" and first > 1:
+                first += _NUMBERS_LEFT_OUT
+            run = replace(
+                found, status="queued", ended=None, finish_reason=None, usage=None, error=None
+            )
+            live = LiveRun(run, first, is_continued=True)
+            self._begin(live, body)
+            await self._writer.flush()
+            return live
+
+    async def delete(self, run_id: str) -> None:
+        """Cancels it first. RunNotFound."""
+        async with self._changing:
+            await self.cancel(run_id)
+            self.shelf.forget(run_id)
+            await self._writer.delete(run_id)
+
+    async def close(self) -> None:
+        """Interrupts what is under way, and keeps all of it; final."""
+        if self._is_closing:
+            return
+        self._is_closing = True
+        under_way = self.shelf.under_way()
+        for live in under_way:
+            live.stop("interrupted")
+        if tasks := [live.task for live in under_way if live.task is not None]:
+            await asyncio.wait(tasks, timeout=_CLOSING_SECONDS)
+        await self._writer.close()
+
+    # A run's own task ------------------------------------------------------------------------
+
+    def _begin(self, live: LiveRun, body: bytes) -> None:
+        if self._is_closing:
+            raise ShuttingDown("Eloquio is shutting down.")
+        self.shelf.add(live)
+        self._writer.note(live)
+        live.task = asyncio.create_task(self._carry_out(live, body), name=live.run.id)
+
+    async def _carry_out(self, live: LiveRun, body: bytes) -> None:
+        live.has_begun = True
+        error: EloquioError | None = None
+        status: RunStatus = "completed"
+        try:
+            if live.stopped_as is None:
+                await self._generate(live, body)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            assert task is not None
+            task.uncancel()
+        except EloquioError as failure:
+            status, error = "failed", failure
+        except Exception:
+            logger.exception("run_failed", run=live.run.id)
+            status, error = "failed", Unexpected("Something went wrong in Eloquio itself.")
+        live.is_ending = True
+        if live.stopped_as is not None:
+            status, error = live.stopped_as, None
+            if status == "interrupted":
+                error = RunInterrupted("Eloquio was shut down during the answer.")
+        try:
+            await self._end(live, status, error)
+        except Exception:
+            logger.exception("run_end_failed", run=live.run.id)
+        finally:
+            live.close()
+
+    async def _generate(self, live: LiveRun, body: bytes) -> None:
+        def begin() -> None:
+            live.begin()
+            self._writer.note(live)
+
+        async with aclosing(generate(self._pool, live.run.model, body, begin)) as generation:
+            async for events in generation:
+                if live.first_number > 1 and not live.events and only_names_the_role(events[0]):
+                    # A message has one beginning, though it be continued.
+                    del events[0]
+                live.add(events)
+                self._writer.note(live)
+
+    async def _end(self, live: LiveRun, status: RunStatus, error: EloquioError | None) -> None:
+        message = await asyncio.to_thread(fold, list(live.events))
+        live.run = replace(
+            live.run,
+            status=status,
+            ended=time.time(),
+            finish_reason=message.finish_reason,
+            usage=message.usage,
+            error=None if error is None else _inside(error),
+        )
+        logger.info("run_ended", run=live.run.id, status=status, events=len(live.events))
+        self._writer.note(live)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(self._writer.flush()), _KEEPING_SECONDS)
+        live.close()
+        if live.is_kept:
+            self.shelf.forget(live.run.id)
+            with suppress(sqlite3.Error):
+                await self._log.delete_old()
+        else:
+            self.shelf.forget_older_unkept()
+
+
+async def _ended(live: LiveRun) -> None:
+    if live.task is not None and not live.is_over:
+        await asyncio.wait([live.task])
+
+
+def _inside(error: EloquioError) -> dict[str, Any]:
+    inside: dict[str, Any] = error.body()["error"]
+    return inside
+
+
+def _streamed(body: bytes) -> bytes:
+    """A run's answer always comes as a stream, with its usage at the end."""
+    fields: dict[str, Any] = json.loads(body)
+    if fields.get("n") not in (None, 1):
+        raise InvalidRequest("A run has one answer: n can only be 1.", param="n")
+    options = fields.get("stream_options") or {}
+    if not isinstance(options, dict):
+        raise InvalidRequest("stream_options has to be an object.", param="stream_options")
+    fields |= {"stream": True, "stream_options": {**options, "include_usage": True}}
+    return json.dumps(fields).encode()
