@@ -7,6 +7,7 @@ import signal
 import psutil
 import pytest
 
+from eloquio.doctor.faults import stand_in
 from eloquio.engines.engine import EngineIsGone
 from eloquio.engines.state import Failed, Ready, Starting, Stopped, Stopping
 from eloquio.errors import (
@@ -275,6 +276,23 @@ async def test_an_engine_that_ignores_the_first_signal_is_killed(settings, tmp_p
         async with asyncio.timeout(5):
             await pool.unload(BUILTIN)
         assert not is_alive(pid)
+
+
+async def test_an_engine_that_ends_without_a_word_is_asked_once_more_why(settings, tmp_path):
+    stand_in.write(tmp_path / "real", says=["error: something odd"], exits=1)
+    program = tmp_path / "llama-server"
+    program.write_text(
+        f"#!/bin/sh\n"
+        f'case "$*" in *--alias*) ;; *) exec {tmp_path}/real "$@";; esac\n'
+        f"mkdir {tmp_path}/heard 2>/dev/null && exit 1\n"
+        f'exec {tmp_path}/real "$@"\n'
+    )
+    program.chmod(0o755)
+    settings = settings.model_copy(update={"llama_server_path": program})
+    async with pool_of(settings) as pool:
+        with pytest.raises(EngineStartFailed) as failure:
+            await load(pool, BUILTIN)
+    assert "something odd" in failure.value.evidence
 
 
 async def test_what_an_engine_forked_ends_with_it(settings, tmp_path):

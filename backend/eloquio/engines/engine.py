@@ -302,6 +302,7 @@ class Engine:
 
     async def _start(self) -> EngineProcess:
         started = self._workplace.clock()
+        is_second_hearing = False
         while True:
             hidden = (self.spec.model_path.parent, self._workplace.settings.home)
             self.log = LogRing(hidden=hidden)
@@ -316,7 +317,10 @@ class Engine:
                 break
             status = await process.wait()
             if not await self._spawner.concede(status, self.log.lines):
-                raise await self._start_failure(status)
+                if is_second_hearing or status < 0 or exits.tells_why(self.log.lines):
+                    raise await self._start_failure(status)
+                # llama.cpp's logger loses its last lines now and then: it may say why this time.
+                is_second_hearing = True
             await self._clean_up()
         self.facts = await self._read_facts(spawned)
         self.warnings = self._spawner.warnings(self.facts, self.log.lines)

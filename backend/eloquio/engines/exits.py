@@ -132,6 +132,11 @@ def _signal_of(status: int) -> int | None:
     return status - 128 if 128 < status < 128 + 65 else None
 
 
+def tells_why(lines: Sequence[str]) -> bool:
+    """Whether any of an engine's lines tells of a failure."""
+    return any(tells_failure(line) for line in lines)
+
+
 def ending(status: int) -> str:
     """`exit status 1`, `signal SIGSEGV`, or a Windows status in hexadecimal."""
     if status & 0xFFFFFFFF >= 0xC0000000 and not -128 <= status < 0:

@@ -13,6 +13,8 @@ from eloquio.doctor.faults.studio import Json, Reply, Studio
 _FIVE_TOKENS = "one two three four five"
 # The first wait between two starts on request; each further one is longer.
 _SHORTEST_BACK_OFF_SECONDS = 5
+# Without a word it would be started once more, to hear why.
+_BROKEN = {"exits": 1, "says": ["error: it is broken"]}
 
 
 @proves("A crash in an answer ends it with one error, and the engine starts again by itself.")
@@ -70,7 +72,7 @@ async def crashes_again_and_again(folder: Path) -> str:
 
 @proves("A client that polls a broken model causes few starts, and is told when to come again.")
 async def is_broken_and_polled(folder: Path) -> str:
-    async with studio(folder, {"a": {"exits": 1}}) as running:
+    async with studio(folder, {"a": _BROKEN}) as running:
         started = time.monotonic()
         replies = [await running.chat("a") for _ in range(50)]
         return _told_to_wait(running, ["a"], replies, started, first_starts=1)
@@ -78,7 +80,7 @@ async def is_broken_and_polled(folder: Path) -> str:
 
 @proves("Two broken models asked for in turn are each remembered as broken.")
 async def are_broken_and_polled_in_turn(folder: Path) -> str:
-    async with studio(folder, {"a": {"exits": 1}, "b": {"exits": 1}}) as running:
+    async with studio(folder, {"a": _BROKEN, "b": _BROKEN}) as running:
         started = time.monotonic()
         replies = [await running.chat("ab"[number % 2]) for number in range(50)]
         return _told_to_wait(running, ["a", "b"], replies, started, first_starts=1)
