@@ -11,7 +11,7 @@ import pytest
 from openai import OpenAI
 
 from eloquio.doctor.faults import stand_in
-from fixtures.running import BUILTIN, CAPITAL, place, serving
+from fixtures.running import BUILTIN, CAPITAL, place, serving, until
 
 QUESTION = [{"role": "user", "content": CAPITAL}]
 
@@ -30,14 +30,6 @@ def ask(server, **fields):
 def engine_of(server):
     [engine] = httpx.get(f"{server.url}/v1/status").json()["engines"]
     return engine
-
-
-def until(condition, seconds=10.0):
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "it didn't happen in time"
-        time.sleep(0.02)
-    return value
 
 
 def until_ready(server):

@@ -1,22 +1,14 @@
 """How long models stay, over HTTP."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx2 as httpx
 
-from fixtures.running import BUILTIN
+from fixtures.running import BUILTIN, until
 
 
 def status_of(server):
     return httpx.get(f"{server.url}/v1/status").json()
-
-
-def until(condition, seconds=30):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def post(server, path, **body):
@@ -32,7 +24,7 @@ def test_a_loaded_model_is_pinned_and_timed_without_being_started_anew(server):
     timed = post(server, "/v1/keep", model_path="tiny.gguf", ttl_s=0.2, pin=False)
     assert timed.json() == {"model": "tiny", "ttl_s": 0.2, "pinned": False}
     # Asking for it keeps nothing awake.
-    until(lambda: status_of(server)["asleep"] == ["tiny"])
+    until(lambda: status_of(server)["asleep"] == ["tiny"], 30)
     absent = post(server, "/v1/keep", model_path="tiny", pin=True)
     assert (absent.status_code, absent.json()["error"]["code"]) == (409, "no_model_loaded")
     messages = [{"role": "user", "content": "Hello"}]
@@ -50,7 +42,7 @@ def test_a_model_that_answers_is_unloaded_only_by_force(server):
         asking = threads.submit(
             post, server, "/v1/chat/completions", model="tiny", messages=messages, max_tokens=4000
         )
-        until(lambda: status_of(server)["engines"][0]["busy"] == 1)
+        until(lambda: status_of(server)["engines"][0]["busy"] == 1, 30)
         refused = post(server, "/unload", model_path="tiny", force=False)
         assert (refused.status_code, refused.json()["error"]["code"]) == (409, "engine_busy")
         assert status_of(server)["loaded"] == ["tiny"]

@@ -9,8 +9,8 @@ import psutil
 import pytest
 
 from eloquio.doctor.faults import stand_in
-from fixtures.running import BUILTIN, CAPITAL, place, serving
-from fixtures.runs import QUESTION, Read, ask, ended, read, start, wait_until
+from fixtures.running import BUILTIN, CAPITAL, place, serving, until
+from fixtures.runs import QUESTION, Read, ask, ended, read, start
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +222,7 @@ def test_a_stream_cut_into_single_bytes_is_whole_again(home, tmp_path):
 def test_an_unfinished_run_is_seen_by_a_reader_as_it_comes(home, tmp_path):
     program = stand_in.write(tmp_path / "llama-server", text="one two three", pause_seconds=0.5)
     with serving(home, LLAMA_SERVER_PATH=str(program)) as server:
-        wait_until(lambda: status_of(server)["active_model"] == BUILTIN)
+        until(lambda: status_of(server)["active_model"] == BUILTIN, 30)
         seen = read(server, start(server, BUILTIN))
         # None was held back for another, but the last words: they come together.
         assert seen.arrived[4] - seen.arrived[1] > 0.7

@@ -12,8 +12,8 @@ import pytest
 
 from eloquio.doctor.faults import stand_in
 from eloquio.doctor.faults.program import notes
-from fixtures.running import BUILTIN, place, serving
-from fixtures.runs import ask, ended, read, start, wait_until
+from fixtures.running import BUILTIN, place, serving, until
+from fixtures.runs import ask, ended, read, start
 
 EVENT = 'data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\n'
 
@@ -83,10 +83,10 @@ def test_a_run_is_cancelled_before_its_first_event(home, tmp_path):
     program = stand_in.write(tmp_path / "llama-server", never_answers=True)
     with serving(home, LLAMA_SERVER_PATH=str(program)) as server:
         run_id = start(server, BUILTIN)
-        wait_until(lambda: any(note["event"] == "request" for note in notes(program)))
+        until(lambda: any(note["event"] == "request" for note in notes(program)), 30)
         assert ask(server, run_id).json()["status"] == "running"
         assert ask(server, run_id, "cancel").json()["status"] == "cancelled"
-        wait_until(lambda: any(note["event"] == "client_gone" for note in notes(program)), 2)
+        until(lambda: any(note["event"] == "client_gone" for note in notes(program)), 2)
         seen = read(server, run_id)
         assert (seen.events, seen.error["code"]) == ({}, "run_cancelled")
 
@@ -95,10 +95,10 @@ def test_a_run_is_cancelled_while_its_model_loads_and_the_load_goes_on(home, tmp
     program = stand_in.write(tmp_path / "llama-server", moves_seconds=2)
     with serving(home, LLAMA_SERVER_PATH=str(program), ELOQUIO_LOAD_ON_START="false") as server:
         run_id = start(server, BUILTIN)
-        wait_until(lambda: any(note["event"] == "start" for note in notes(program)))
+        until(lambda: any(note["event"] == "start" for note in notes(program)), 30)
         assert ask(server, run_id).json()["status"] == "queued"
         assert ask(server, run_id, "cancel").json()["status"] == "cancelled"
-        wait_until(lambda: httpx.get(f"{server.url}/ready").status_code == 200)
+        until(lambda: httpx.get(f"{server.url}/ready").status_code == 200, 30)
         assert not any(note["event"] == "request" for note in notes(program))
         assert ask(server, run_id, "continue").status_code == 200
         assert ended(server, run_id)["status"] == "completed"
@@ -207,7 +207,7 @@ def test_a_disk_that_fails_ends_no_run_and_is_told(tiny_server):
     refused = ask(tiny_server, run_id, "continue")
     assert (refused.status_code, refused.json()["error"]["code"]) == (409, "run_cannot_continue")
     on_disk("ALTER TABLE elsewhere RENAME TO run_events")
-    wait_until(lambda: ask(tiny_server, run_id).json()["is_kept"])
+    until(lambda: ask(tiny_server, run_id).json()["is_kept"], 30)
     tiny_server.end()
     with serving_tiny(tiny_server.home) as again:
         assert read(again, run_id).events == seen.events

@@ -1,6 +1,7 @@
 """One engine, from its start to its end. Its own task is the only writer of its state."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from weakref import WeakKeyDictionary
@@ -75,7 +76,7 @@ class Engine:
         # Its life has left service, and cleans up or is about to.
         self._is_ending = False
         self._ready_since: float | None = None
-        self._last_used = workplace.clock()
+        self._last_used = time.monotonic()
         self._back_off = back_off
         self._spawner: Spawner = Spawner(
             spec, workplace, name, predecessor._spawner.without if predecessor else frozenset()
@@ -111,12 +112,12 @@ class Engine:
             yield self._client
         finally:
             self.busy -= 1
-            self._last_used = self._workplace.clock()
+            self._last_used = time.monotonic()
 
     def keep(self, keeping: Keeping) -> None:
         """From now on it stays loaded by other rules; its idle time begins anew."""
         self.keeping = keeping
-        self._last_used = self._workplace.clock()
+        self._last_used = time.monotonic()
 
     def begin_to_stop(self, grace_seconds: float | None = None, *, is_unload: bool = False) -> None:
         """From now on it serves nobody new; `stop` waits for the end. Final.
@@ -173,7 +174,7 @@ class Engine:
     def uptime_seconds(self) -> float | None:
         if self._ready_since is None or not self.is_serving:
             return None
-        return self._workplace.clock() - self._ready_since
+        return time.monotonic() - self._ready_since
 
     @property
     def restarts(self) -> int:
@@ -203,7 +204,7 @@ class Engine:
 
     @property
     def last_used(self) -> float:
-        """When its last request ended, or it was loaded, by the workplace's clock."""
+        """When its last request ended, or it was loaded, by the monotonic clock."""
         return self._last_used
 
     @property
@@ -214,7 +215,7 @@ class Engine:
             return None
         if self.busy or self.waiting:
             return ttl
-        return max(0.0, self._last_used + ttl - self._workplace.clock())
+        return max(0.0, self._last_used + ttl - time.monotonic())
 
     def resident_bytes(self) -> int | None:
         return None if self._process is None else self._process.resident_bytes()
@@ -290,7 +291,7 @@ class Engine:
             outcome = error
             self.last_error = error
             since = self._ready_since
-            served = None if since is None else self._workplace.clock() - since
+            served = None if since is None else time.monotonic() - since
             self._back_off.remember(error, served)
             logger.warning("engine_failed", model=self.spec.model, code=error.code)
             self._become(Failed(error=error.body()["error"]))
@@ -301,7 +302,7 @@ class Engine:
             ready.set_exception(outcome)
 
     async def _start(self) -> EngineProcess:
-        started = self._workplace.clock()
+        started = time.monotonic()
         is_second_hearing = False
         while True:
             hidden = (self.spec.model_path.parent, self._workplace.settings.home)
@@ -312,7 +313,7 @@ class Engine:
             assert life is not None
             self._life_behind[client] = life
             async for _ in readiness.until_healthy(client, process, self._workplace.settings):
-                self._show_progress(process, self._workplace.clock() - started)
+                self._show_progress(process, time.monotonic() - started)
             if process.returncode is None:
                 break
             status = await process.wait()
@@ -324,7 +325,7 @@ class Engine:
             await self._clean_up()
         self.facts = await self._read_facts(spawned)
         self.warnings = self._spawner.warnings(self.facts, self.log.lines)
-        self._ready_since = self._last_used = self._workplace.clock()
+        self._ready_since = self._last_used = time.monotonic()
         seconds = round(self._ready_since - started, 3)
         self._become(Ready(pid=process.pid, load_seconds=seconds))
         logger.info("engine_ready", model=self.spec.model, pid=process.pid, seconds=seconds)

@@ -57,8 +57,9 @@ class Inventory:
 
     async def refresh(self) -> None:
         """Has the accelerators' free memory read anew; without any, there is nothing to read."""
-        if self.devices_seen:
-            self._known_since = -math.inf
+        if self._known is not None and not self.devices_seen:
+            return
+        self._known_since = -math.inf
         with suppress(EngineMissing):
             await self.build()
 

@@ -1,6 +1,7 @@
 """Which engines run: the only place that knows."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -376,7 +377,7 @@ class Pool:
         self._engine_changed()
 
     def _back_off_of(self, model: str) -> BackOff:
-        return self._back_offs.setdefault(model, BackOff(self._workplace.clock))
+        return self._back_offs.setdefault(model, BackOff(time.monotonic))
 
     def _engine_changed(self) -> None:
         self.changed.publish()

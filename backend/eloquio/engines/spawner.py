@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,6 @@ class Workplace:
     folder: Path
     flag_reader: FlagReader
     changed: Callable[[], None]
-    clock: Callable[[], float] = time.monotonic
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,3 @@
-import asyncio
 import os
 import signal
 import subprocess
@@ -15,6 +14,7 @@ from eloquio.engines.family import Family, is_alive, new_mark
 from eloquio.engines.log import LogRing
 from eloquio.engines.pid_file import read_record
 from eloquio.engines.process import EngineProcess
+from fixtures.pools import until
 
 LAUNCH = Path(launch.__file__)
 
@@ -88,7 +88,7 @@ async def test_a_process_tells_its_words_and_its_signs_of_life():
 @pytest.mark.anyio
 async def test_what_its_children_do_is_a_sign_of_its_life():
     process = await started("(while :; do :; done) & echo $!; wait", lines=1)
-    await until(lambda: process.signs_of_life().cpu_seconds >= 0.2)
+    await until(lambda: process.signs_of_life().cpu_seconds >= 0.2, 30)
     assert psutil.Process(process.pid).cpu_times().user < 0.2
     await process.stop(grace_seconds=2)
 
@@ -111,7 +111,7 @@ async def test_the_pid_file_of_a_crashed_process_goes_though_nobody_waits_for_it
     path = tmp_path / "0.pid"
     process = await started("echo here; read line", lines=1, pid_file=path)
     os.kill(process.pid, signal.SIGSEGV)
-    await until(lambda: not path.exists())
+    await until(lambda: not path.exists(), 30)
     assert await process.wait() == -11
 
 
@@ -130,7 +130,7 @@ async def test_a_stop_ends_a_helper(helper):
     started_helper = psutil.Process(int(process.log.lines[0]))
     assert is_alive(started_helper)
     await process.stop(grace_seconds=2)
-    await until(lambda: not is_alive(started_helper))
+    await until(lambda: not is_alive(started_helper), 30)
 
 
 # One that has left both the group and the environment is known by its parent only, while that
@@ -143,7 +143,7 @@ async def test_a_crash_ends_a_helper(helper):
     assert is_alive(started_helper)
     os.kill(process.pid, signal.SIGKILL)
     await process.wait()
-    await until(lambda: not is_alive(started_helper))
+    await until(lambda: not is_alive(started_helper), 30)
 
 
 @pytest.mark.anyio
@@ -184,14 +184,8 @@ def test_a_root_in_somebody_elses_group_is_killed_alone():
 async def started(script, *, lines, pid_file=None):
     """A shell that runs `script`, once it has said so many lines."""
     process = await EngineProcess.start(["/bin/sh", "-c", script], os.environ, LogRing(), pid_file)
-    await until(lambda: process.log.line_count >= lines)
+    await until(lambda: process.log.line_count >= lines, 30)
     return process
-
-
-async def until(condition):
-    async with asyncio.timeout(30):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 @contextmanager
