@@ -15,17 +15,39 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
+from eloquio import metrics
 from eloquio.auth import routes as auth
 from eloquio.auth.door import KeyDoor
 from eloquio.auth.keys import required_key
+from eloquio.chat import (
+    completion_routes,
+    engine_routes,
+    older_routes,
+    request_routes,
+    run_routes,
+)
 from eloquio.chat import routes as chat
-from eloquio.chat import run_routes
+from eloquio.chat.answer_log import log_answer
+from eloquio.chat.cancels import Cancels
+from eloquio.chat.exchange import RequestLog
+from eloquio.chat.messages import routes as messages
+from eloquio.chat.responses import routes as responses
 from eloquio.chat.run_log import RunLog
 from eloquio.chat.runs import Runs
 from eloquio.engines.inventory import Inventory
 from eloquio.engines.pool import Pool
-from eloquio.errors import EloquioError, InvalidRequest, MethodNotAllowed, NotFound
+from eloquio.engines.spec import EngineSpec
+from eloquio.errors import (
+    EloquioError,
+    InvalidRequest,
+    LoadCancelled,
+    MethodNotAllowed,
+    NotFound,
+)
+from eloquio.errors.anthropic import body_for
 from eloquio.guard import Guard, HostPolicy
+from eloquio.media.fetcher import Fetcher
+from eloquio.metrics import Metrics
 from eloquio.models import routes as models
 from eloquio.models.catalog import Catalog
 from eloquio.models.loading import Planner, terms
@@ -33,10 +55,16 @@ from eloquio.models.schema import LoadRequest
 from eloquio.settings import BUILTIN_MODEL, Settings
 from eloquio.store.database import open_database
 from eloquio.store.preferences import PreferenceStore
+from eloquio.system import log_routes
 from eloquio.system import routes as system
 from eloquio.system.version import own_version
 
-_ROUTERS = (models.router, chat.router, run_routes.router, system.router)
+_ROUTERS = (
+    *(models.router, chat.router, run_routes.router, request_routes.router),
+    *(completion_routes.router, older_routes.router, responses.router, messages.router),
+    engine_routes.router,
+    *(system.router, log_routes.router, metrics.router),
+)
 
 logger = structlog.get_logger(__name__)
 
@@ -90,7 +118,8 @@ async def end_answers(app: FastAPI) -> None:
 
 def _include_bare(app: FastAPI) -> None:
     """The routes that old scripts know at the root, and the ones that watchdogs ask for."""
-    names = {"/load", "/unload", "/status", "/validate", "/chat/completions", "/health", "/ready"}
+    names = {"/load", "/unload", "/status", "/validate", "/chat/completions"}
+    names |= {"/generate/stream", "/cancel", "/health", "/ready", "/metrics"}
     for router in _ROUTERS:
         bare = APIRouter()
         bare.routes.extend(r for r in router.routes if getattr(r, "path", "") in names)
@@ -110,7 +139,9 @@ async def _open(app: FastAPI, settings: Settings, stack: AsyncExitStack) -> None
     planner = Planner(catalog, inventory)
     pool = await Pool.open(settings, planner, inventory)
     stack.push_async_callback(pool.close)
-    runs = await Runs.open(RunLog(database), pool)
+    request_log = RequestLog(log_answer)
+    fetcher = Fetcher() if settings.allow_remote_media else None
+    runs = await Runs.open(RunLog(database), pool, request_log, fetcher)
     stack.push_async_callback(runs.close)
     app.state.preferences = preferences
     app.state.inventory = inventory
@@ -118,6 +149,11 @@ async def _open(app: FastAPI, settings: Settings, stack: AsyncExitStack) -> None
     app.state.planner = planner
     app.state.pool = pool
     app.state.runs = runs
+    app.state.metrics = Metrics(pool, runs.shelf)
+    request_log.tell(app.state.metrics.observe)
+    app.state.request_log = request_log
+    app.state.cancels = Cancels()
+    app.state.fetcher = fetcher
     if settings.load_on_start and preferences.current.load_on_start:
         first = asyncio.create_task(_load_first(pool, planner, preferences.current.last_load))
         stack.push_async_callback(_end, first)
@@ -127,9 +163,16 @@ async def _load_first(pool: Pool, planner: Planner, last: dict[str, Any] | None)
     """The last model again, or the built-in one: the page is ready to chat when it opens."""
     try:
         request = await _first_request(planner, last)
-        # Who asked for a model meanwhile gets that one, and keeps it.
+
+        async def plan() -> EngineSpec:
+            spec = await planner.plan(request)
+            if pool.latest is not None:
+                # Who asked for a model meanwhile gets that one, and keeps it.
+                raise LoadCancelled("Another model was asked for first.")
+            return spec
+
         if pool.latest is None and not pool.is_loading:
-            await pool.load(request.model_path, lambda: planner.plan(request), terms(request))
+            await pool.load(request.model_path, plan, terms(request))
     except EloquioError as error:
         logger.warning("first_load_failed", error=error.message, evidence=error.evidence)
     except Exception:
@@ -172,16 +215,23 @@ async def _render(
     headers = dict(headers or {})
     if error.retry_after_seconds is not None:
         headers["retry-after"] = str(error.retry_after_seconds)
+    if error.status == 501:
+        # The official clients would ask again: they take it for a server's trouble.
+        headers["x-should-retry"] = "false"
     logger.info("request_refused", path=request.url.path, code=error.code, message=error.message)
     # In ASCII: a text that quotes a request may hold what UTF-8 can't, half a surrogate pair.
-    body = json.dumps(error.body())
+    body = json.dumps(body_for(request.url.path, error, request.scope["state"]["request_id"]))
     return Response(body, error.status, headers, media_type="application/json")
 
 
 async def _render_validation(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
+    if first["type"] == "json_invalid":
+        reason = first.get("ctx", {}).get("error", first["msg"])
+        return await _render(request, InvalidRequest(f"The body isn't JSON: {reason}."))
+    # The first part says where it stood: in the body, the query…
+    where = ".".join(str(part) for part in first["loc"][1:])
     message = f"{where}: {first['msg']}" if where else str(first["msg"])
     return await _render(
         request, InvalidRequest(f"The request isn't right. {message}.", param=where or None)

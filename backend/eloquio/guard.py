@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bind_contextvars, reset_contextvars
 
 from eloquio.errors import BodyTooLarge, EloquioError, HostRefused, OriginRefused, Unexpected
+from eloquio.errors.anthropic import body_for, speaks_anthropic
 from eloquio.settings import Settings
 
 SIGN_IN_PATH = "/auth/session"
@@ -52,7 +53,7 @@ _API_PATHS = frozenset(
     (
         *("/v1", "/api", "/auth", "/openapi.json", "/metrics", "/health", "/ready", "/system"),
         *("/load", "/unload", "/status", "/validate", "/load/progress"),
-        *("/chat/completions", "/generate/stream", "/audio/generate"),
+        *("/chat/completions", "/cancel", "/generate/stream", "/audio/generate"),
     )
 )
 # Asked every second or so by the page and by whoever watches the server.
@@ -207,7 +208,7 @@ class Guard:
         asked = Asked(scope)
         request_id = _request_id(asked)
         scope.setdefault("state", {})["request_id"] = request_id
-        reply = _Reply(send, request_id)
+        reply = _Reply(send, scope["path"], request_id)
         bound = bind_contextvars(request_id=request_id)
         try:
             self._check(scope, asked)
@@ -252,10 +253,11 @@ class Guard:
 class _Reply:
     """What is sent back: the first message gets our headers, all others pass as they are."""
 
-    __slots__ = ("_request_id", "_send", "_started_at", "status")
+    __slots__ = ("_path", "_request_id", "_send", "_started_at", "status")
 
-    def __init__(self, send: Send, request_id: str) -> None:
+    def __init__(self, send: Send, path: str, request_id: str) -> None:
         self._send = send
+        self._path = path
         self._request_id = request_id
         self._started_at = time.perf_counter()
         self.status = 0
@@ -273,7 +275,8 @@ class _Reply:
         return self._send(message)
 
     async def fail(self, error: EloquioError, *, page: bytes | None = None) -> None:
-        body = json.dumps(error.body()).encode() if page is None else page
+        told = body_for(self._path, error, self._request_id)
+        body = json.dumps(told).encode() if page is None else page
         headers = [
             (b"content-type", b"application/json" if page is None else b"text/html; charset=utf-8"),
             (b"content-length", str(len(body)).encode()),
@@ -299,6 +302,9 @@ class _Reply:
             b"x-request-id": self._request_id.encode(),
             b"server-timing": b"app;dur=%.1f" % self.elapsed_ms,
         }
+        if speaks_anthropic(self._path):
+            # Where its clients look for it.
+            ours[b"request-id"] = self._request_id.encode()
         headers += [header for header in ours.items() if header[0] not in present]
         return headers
 

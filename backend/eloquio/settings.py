@@ -70,6 +70,10 @@ class Settings(BaseSettings):
     """A start that shows no sign of life for so long has failed; one that moves may take hours."""
     stop_grace_seconds: float = Field(default=3.0, gt=0)
     """From SIGTERM to SIGKILL."""
+    max_queued: int = Field(default=512, ge=0)
+    """How many requests may wait for one model before the next is refused."""
+    allow_remote_media: bool = False
+    """Fetch a picture from the public address that a request names."""
     idle_unload_seconds: float | None = Field(default=None, gt=0)
     """Unload a model after so long without a request; by default never. A load can differ."""
 

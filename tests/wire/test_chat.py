@@ -110,7 +110,7 @@ def test_a_model_on_disk_is_loaded_on_request(client, server):
 )
 def test_what_cannot_be_done_is_refused_by_its_name(server, fields, param):
     reply = ask(server, **fields)
-    assert reply.status_code in (400, 501)
+    assert reply.status_code in (400, 415, 501)
     error = reply.json()["error"]
     assert error["param"] == param
     assert error["message"]
@@ -140,32 +140,6 @@ def test_a_repetition_penalty_reaches_the_engine_under_its_name(server):
     assert reply.status_code == 200
     refused = ask(server, repetition_penalty=-1)
     assert refused.json()["error"]["param"] == "repetition_penalty"
-
-
-@pytest.mark.parametrize("streamed", [True, False])
-def test_a_closed_connection_frees_the_engine_within_a_second(server, streamed):
-    load = httpx.post(f"{server.url}/load", json={"model_path": "tiny"}, timeout=60)
-    assert load.status_code == 200
-    body = {"model": "tiny", "messages": QUESTION, "stream": streamed, "max_tokens": 8000}
-    client = httpx.Client(timeout=60)
-    if streamed:
-        with client.stream("POST", f"{server.url}/v1/chat/completions", json=body) as reply:
-            lines = reply.iter_lines()
-            next(lines)
-            next(lines)
-    else:
-        with pytest.raises(httpx.ReadTimeout):
-            client.post(f"{server.url}/v1/chat/completions", json=body, timeout=0.7)
-    closed_at = time.monotonic()
-    until(lambda: engine_of(server)["busy"] == 0, 1.0)
-    pid = engine_of(server)["pid"]
-    until(lambda: is_idle(pid), 3.0)
-    assert time.monotonic() - closed_at < 3.0
-
-
-def is_idle(pid):
-    """Whether it computes nothing: asked of the system, since asking the engine disturbs it."""
-    return psutil.Process(pid).cpu_percent(interval=0.25) < 10
 
 
 def test_an_engine_that_crashes_in_an_answer_ends_it_with_its_error(home, tmp_path):

@@ -159,7 +159,8 @@ def test_an_unload_names_what_it_ended(server):
     assert reply.json() == {"status": "unloaded", "model": "tiny"}
     again = httpx.post(f"{server.url}/unload", json={"model_path": "tiny"}, timeout=20)
     assert again.json() == {"status": "not_loaded", "model": "tiny"}
-    nothing = httpx.post(f"{server.url}/v1/chat/completions", json={"messages": [{"role": "user"}]})
+    chat = {"messages": [{"role": "user", "content": "Hello"}]}
+    nothing = httpx.post(f"{server.url}/v1/chat/completions", json=chat)
     assert nothing.json()["error"]["code"] == "no_model_loaded"
 
 

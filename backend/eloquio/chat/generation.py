@@ -1,54 +1,49 @@
-"""One answer of an engine, as the events of its stream."""
+"""One generation of an engine, from its turn to its last chunk."""
 
 from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 
-import aiohttp
-
-from eloquio.chat.event_stream import DONE, EventSplitter
+from eloquio.chat import mends
+from eloquio.chat.asking import Asked
+from eloquio.chat.exchange import Exchange
+from eloquio.chat.fold import Folding
+from eloquio.chat.last_chunks import LastChunks
+from eloquio.engines import relay
 from eloquio.engines.pool import Pool
-from eloquio.engines.relay import engine_error, refuse_other_task
-from eloquio.errors import EngineFault
-
-_HEADERS = {"content-type": "application/json"}
-_ERROR = b'{"error"'
 
 
 async def generate(
-    pool: Pool, model: str, body: bytes, begin: Callable[[], None]
-) -> AsyncGenerator[list[bytes]]:
-    """The chunks as they come, those together that came together.
+    pool: Pool,
+    asked: Asked,
+    exchange: Exchange,
+    begin: Callable[[], None] = lambda: None,
+) -> AsyncGenerator[bytes]:
+    """Blocks of whole events as they come from the engine, the last `[DONE]` left out.
 
-    Ends only where the engine said that its answer is whole; otherwise raises why it isn't. `begin`
-    is called once there is an engine that takes the request.
+    Ends only where the engine said that its answer is whole; otherwise raises why it isn't.
+    Leaving it ends the generation. `begin` is called once it is the request's turn.
     """
-    async with pool.lease(model) as (engine, client):
-        refuse_other_task(engine, "chat")
+    timeline = exchange.timeline
+    last = LastChunks(exchange, asked.choices, wants_usage=asked.wants_usage)
+    async with pool.lease(asked.model, asked.choices, asked.task) as (engine, client):
+        body = asked.for_engine(engine)
+        exchange.model = engine.spec.model
+        timeline.is_asked()
         begin()
-        try:
-            # Leaving this block closes the connection, by which the engine stops.
-            async with client.post("/v1/chat/completions", data=body, headers=_HEADERS) as reply:
-                if reply.status != 200:
-                    raise engine_error(reply.status, await reply.read())
-                if reply.content_type != "text/event-stream":
-                    raise EngineFault("The engine didn't stream its answer.")
-                splitter = EventSplitter()
-                async for chunk in reply.content.iter_any():
-                    events = splitter.feed(chunk)
-                    whole, end = _until_end(events)
-                    if whole:
-                        yield whole
-                    if end == DONE:
-                        return
-                    if end is not None:
-                        raise engine_error(500, end)
-        except aiohttp.ClientError as failure:
-            raise await engine.cause_of_loss(client) from failure
-        raise await engine.cause_of_loss(client)
+        async with aclosing(relay.stream(engine, client, asked.path, body)) as blocks:
+            async for block in blocks:
+                if not block.startswith(b":"):
+                    timeline.comes()
+                if asked.takes_one_call:
+                    block = mends.one_call_of(block)
+                if told := last.take(block):
+                    yield told
 
 
-def _until_end(events: list[bytes]) -> tuple[list[bytes], bytes | None]:
-    """The chunks before the end, and the event that is the end, if it is among them."""
-    for position, event in enumerate(events):
-        if event == DONE or event.startswith(_ERROR):
-            return events[:position], event
-    return events, None
+async def whole(pool: Pool, asked: Asked, exchange: Exchange) -> Folding:
+    """The same, for who wants it whole."""
+    folding = Folding()
+    async with aclosing(generate(pool, asked, exchange)) as blocks:
+        async for block in blocks:
+            folding.add(block)
+    return folding

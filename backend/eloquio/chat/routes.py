@@ -1,12 +1,20 @@
-"""Chat completions, passed through to the engine that runs the model."""
+"""Chat completions, and the end of any answer by its id."""
 
+import json
 from typing import Any
 
 from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
+from starlette.responses import Response
 
-from eloquio.chat.request import for_engine
+from eloquio.chat import generation
+from eloquio.chat.answer import Answer, StreamedAnswer, WholeAnswer
+from eloquio.chat.asking import Asked
+from eloquio.chat.cancels import Cancelled, Cancels
+from eloquio.chat.exchange import Exchange
+from eloquio.chat.request import asked_of
 from eloquio.chat.schema import ChatRequest
-from eloquio.engines.relay import Relay
+from eloquio.engines.pool import Pool
 
 router = APIRouter(tags=["chat"])
 
@@ -18,13 +26,35 @@ _REPLIES: dict[int | str, dict[str, Any]] = {
 }
 
 
-@router.post("/chat/completions", response_class=Relay, status_code=200, responses=_REPLIES)
-async def create_chat_completion(body: ChatRequest, request: Request) -> Relay:
-    """OpenAI's chat completions. The engine's bytes are the answer's bytes."""
-    return Relay(
-        request.app.state.pool,
-        body.model,
-        "chat",
-        "/v1/chat/completions",
-        for_engine(body, await request.body()),
-    )
+class CancelRequest(BaseModel):
+    cancel_id: str = Field(min_length=1, max_length=128)
+
+
+class CancelReply(BaseModel):
+    cancel_id: str
+    status: Cancelled
+    """`ended`: it was over before. `expected`: none is known yet; one that comes with this id
+    within ten seconds is cancelled at once."""
+
+
+@router.post("/chat/completions", response_class=Response, status_code=200, responses=_REPLIES)
+async def create_chat_completion(body: ChatRequest, request: Request) -> Answer:
+    """OpenAI's chat completions. A stream's bytes are the engine's."""
+    exchange = Exchange.of(request, is_stream=bool(body.stream), cancel_id=body.cancel_id)
+    asked = await asked_of(body, await request.body(), request.app.state.fetcher)
+    pool: Pool = request.app.state.pool
+    if body.stream:
+        return StreamedAnswer(request, exchange, generation.generate(pool, asked, exchange))
+    return WholeAnswer(request, exchange, lambda: _completion(pool, asked, exchange))
+
+
+@router.post("/cancel")
+async def cancel(body: CancelRequest, request: Request) -> CancelReply:
+    """End the answer that was asked for with this `cancel_id`, whatever it waits for."""
+    cancels: Cancels = request.app.state.cancels
+    return CancelReply(cancel_id=body.cancel_id, status=await cancels.cancel(body.cancel_id))
+
+
+async def _completion(pool: Pool, asked: Asked, exchange: Exchange) -> bytes:
+    folding = await generation.whole(pool, asked, exchange)
+    return json.dumps(folding.completion()).encode()

@@ -1,7 +1,6 @@
 """Runs: answers that belong to the server. Who asked may leave; the answer is kept."""
 
 import asyncio
-import json
 import sqlite3
 import time
 import uuid
@@ -11,15 +10,18 @@ from typing import Any
 
 import structlog
 
+from eloquio.chat.asking import Asked, asked_again
 from eloquio.chat.continuing import continued
+from eloquio.chat.exchange import Exchange, RequestLog
 from eloquio.chat.fold import fold, only_names_the_role
 from eloquio.chat.generation import generate
 from eloquio.chat.live_run import LiveRun
-from eloquio.chat.request import for_engine
+from eloquio.chat.request import asked_of
 from eloquio.chat.run_log import Run, RunLog, RunStatus
 from eloquio.chat.run_shelf import RunShelf
 from eloquio.chat.run_writer import RunWriter
 from eloquio.chat.schema import ChatRequest
+from eloquio.engines.event_blocks import data_of
 from eloquio.engines.pool import Pool
 from eloquio.errors import (
     EloquioError,
@@ -29,6 +31,7 @@ from eloquio.errors import (
     ShuttingDown,
     Unexpected,
 )
+from eloquio.media.fetcher import Fetcher
 
 # Between what was generated before an interruption and after it: more than any run has events, so
 # that a reader who saw some that were lost is told from one who saw all.
@@ -43,8 +46,12 @@ logger = structlog.get_logger(__name__)
 class Runs:
     """Every live run has a task here, which ends with the run or at the shutdown."""
 
-    def __init__(self, log: RunLog, pool: Pool) -> None:
+    def __init__(
+        self, log: RunLog, pool: Pool, request_log: RequestLog, fetcher: Fetcher | None
+    ) -> None:
         self._log = log
+        self._request_log = request_log
+        self._fetcher = fetcher
         self._pool = pool
         self._writer = RunWriter(log)
         self.shelf = RunShelf(log)
@@ -53,25 +60,30 @@ class Runs:
         self._is_closing = False
 
     @classmethod
-    async def open(cls, log: RunLog, pool: Pool) -> "Runs":
+    async def open(
+        cls, log: RunLog, pool: Pool, request_log: RequestLog, fetcher: Fetcher | None = None
+    ) -> "Runs":
         """What a backend before this one left under way is marked as interrupted."""
         await log.interrupt_all(_inside(RunInterrupted("Eloquio ended during the answer.")))
-        return cls(log, pool)
+        return cls(log, pool, request_log, fetcher)
 
     # What callers ask for --------------------------------------------------------------------
 
     async def create(self, request: ChatRequest, body: bytes) -> LiveRun:
         """A run under way. Raises what is wrong with the request, and for an unknown model."""
-        asked = _streamed(for_engine(request, body))
+        if request.n not in (None, 1):
+            raise InvalidRequest("A run has one answer: n can only be 1.", param="n")
+        asked = await asked_of(request, body, self._fetcher)
+        model = await self._pool.name_of(request.model, asked.task)
         run = Run(
             id=f"run-{uuid.uuid4().hex}",
-            model=await self._pool.name_of(request.model),
+            model=model,
             status="queued",
             created=time.time(),
-            request=asked,
+            request=asked.body,
         )
         live = LiveRun(run)
-        self._begin(live, asked)
+        self._begin(live, replace(asked, model=model, wants_usage=True))
         await self._writer.flush()
         return live
 
@@ -100,7 +112,7 @@ class Runs:
                 found, status="queued", ended=None, finish_reason=None, usage=None, error=None
             )
             live = LiveRun(run, first, is_continued=True)
-            self._begin(live, body)
+            self._begin(live, asked_again(run.model, body))
             await self._writer.flush()
             return live
 
@@ -125,20 +137,22 @@ class Runs:
 
     # A run's own task ------------------------------------------------------------------------
 
-    def _begin(self, live: LiveRun, body: bytes) -> None:
+    def _begin(self, live: LiveRun, asked: Asked) -> None:
         if self._is_closing:
             raise ShuttingDown("Eloquio is shutting down.")
         self.shelf.add(live)
         self._writer.note(live)
-        live.task = asyncio.create_task(self._carry_out(live, body), name=live.run.id)
+        live.task = asyncio.create_task(self._carry_out(live, asked), name=live.run.id)
 
-    async def _carry_out(self, live: LiveRun, body: bytes) -> None:
+    async def _carry_out(self, live: LiveRun, asked: Asked) -> None:
         live.has_begun = True
+        exchange = Exchange(id=live.run.id, route="/runs", is_stream=True)
+        self._request_log.begin(exchange)
         error: EloquioError | None = None
         status: RunStatus = "completed"
         try:
             if live.stopped_as is None:
-                await self._generate(live, body)
+                await self._generate(live, asked, exchange)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             assert task is not None
@@ -153,6 +167,8 @@ class Runs:
             status, error = live.stopped_as, None
             if status == "interrupted":
                 error = RunInterrupted("Eloquio was shut down during the answer.")
+        exchange.ends(status if status in ("completed", "cancelled") else "failed", error)
+        self._request_log.end(exchange)
         try:
             await self._end(live, status, error)
         except Exception:
@@ -160,16 +176,17 @@ class Runs:
         finally:
             live.close()
 
-    async def _generate(self, live: LiveRun, body: bytes) -> None:
+    async def _generate(self, live: LiveRun, asked: Asked, exchange: Exchange) -> None:
         def begin() -> None:
             live.begin()
             self._writer.note(live)
 
-        async with aclosing(generate(self._pool, live.run.model, body, begin)) as generation:
-            async for events in generation:
-                if live.first_number > 1 and not live.events and only_names_the_role(events[0]):
+        async with aclosing(generate(self._pool, asked, exchange, begin)) as blocks:
+            async for block in blocks:
+                events = list(data_of(block))
+                if live.first_number > 1 and not live.events and events:
                     # A message has one beginning, though it be continued.
-                    del events[0]
+                    events = events[1:] if only_names_the_role(events[0]) else events
                 live.add(events)
                 self._writer.note(live)
 
@@ -204,15 +221,3 @@ async def _ended(live: LiveRun) -> None:
 def _inside(error: EloquioError) -> dict[str, Any]:
     inside: dict[str, Any] = error.body()["error"]
     return inside
-
-
-def _streamed(body: bytes) -> bytes:
-    """A run's answer always comes as a stream, with its usage at the end."""
-    fields: dict[str, Any] = json.loads(body)
-    if fields.get("n") not in (None, 1):
-        raise InvalidRequest("A run has one answer: n can only be 1.", param="n")
-    options = fields.get("stream_options") or {}
-    if not isinstance(options, dict):
-        raise InvalidRequest("stream_options has to be an object.", param="stream_options")
-    fields |= {"stream": True, "stream_options": {**options, "include_usage": True}}
-    return json.dumps(fields).encode()

@@ -17,11 +17,13 @@ from eloquio.engines.process import EngineProcess
 from eloquio.engines.spawner import Spawned, Spawner, Workplace
 from eloquio.engines.spec import EngineSpec, Keeping
 from eloquio.engines.state import EngineState, Failed, Phase, Ready, Starting, Stopped, Stopping
+from eloquio.engines.turns import Turns
 from eloquio.errors import (
     EloquioError,
     EngineStartFailed,
     EngineUnreachable,
     ModelUnloaded,
+    QueueFull,
     ShuttingDown,
     Unexpected,
 )
@@ -67,6 +69,7 @@ class Engine:
         self._grace_seconds = workplace.settings.stop_grace_seconds
         self._process: EngineProcess | None = None
         self._client: aiohttp.ClientSession | None = None
+        self._turns: Turns | None = None
         self._life: _Life | None = None
         self._ready: asyncio.Future[None] | None = None
         self._life_behind: WeakKeyDictionary[aiohttp.ClientSession, _Life] = WeakKeyDictionary()
@@ -101,18 +104,38 @@ class Engine:
             self.waiting -= 1
 
     @asynccontextmanager
-    async def serving(self) -> AsyncIterator[aiohttp.ClientSession]:
-        """A client for one request, which counts as busy until the block ends."""
-        while True:
-            await self.ensure_ready()
-            if self._client is not None and not self._has_left_service:
-                break
+    async def serving(self, slots: int = 1) -> AsyncIterator[aiohttp.ClientSession]:
+        """A client for one request, which counts as busy until the block ends.
+
+        It waits for its turn at the engine's slots, if it needs some. QueueFull.
+        """
+        if self.waiting > self._workplace.settings.max_queued:
+            raise QueueFull(
+                f"{self.waiting} requests wait for the model already.", retry_after_seconds=5
+            )
+        client, turns, taken = await self._turn(slots)
         self.busy += 1
         try:
-            yield self._client
+            yield client
         finally:
             self.busy -= 1
             self._last_used = time.monotonic()
+            turns.give_back(taken)
+
+    async def _turn(self, slots: int) -> tuple[aiohttp.ClientSession, Turns, int]:
+        while True:
+            await self.ensure_ready()
+            client, turns = self._client, self._turns
+            if client is None or turns is None or self._has_left_service:
+                continue
+            taken = min(slots, turns.slots)
+            self.waiting += 1
+            try:
+                has_turn = await turns.take(taken)
+            finally:
+                self.waiting -= 1
+            if has_turn and not self._has_left_service:
+                return client, turns, taken
 
     def keep(self, keeping: Keeping) -> None:
         """From now on it stays loaded by other rules; its idle time begins anew."""
@@ -132,6 +155,7 @@ class Engine:
         if self._life is not None and not self._is_ending:
             # Once only: what it does after that, it does to the end.
             self._is_ending = True
+            self._close_turns()
             self._life.cancel()
 
     async def stop(self, grace_seconds: float | None = None) -> None:
@@ -274,12 +298,18 @@ class Engine:
             logger.exception("engine_task_failed", model=self.spec.model)
             error = Unexpected("The engine's supervisor failed.")
         self._is_ending = True
+        self._close_turns()
         try:
             await self._clean_up()
         except Exception:
             logger.exception("engine_clean_up_failed", model=self.spec.model)
         self._settle(ready, error)
         return error
+
+    def _close_turns(self) -> None:
+        if self._turns is not None:
+            self._turns.close()
+            self._turns = None
 
     def _settle(self, ready: asyncio.Future[None], error: EloquioError | None) -> None:
         outcome: Exception
@@ -324,6 +354,7 @@ class Engine:
                 is_second_hearing = True
             await self._clean_up()
         self.facts = await self._read_facts(spawned)
+        self._turns = Turns(self.facts.slots, self._workplace.settings.max_queued)
         self.warnings = self._spawner.warnings(self.facts, self.log.lines)
         self._ready_since = self._last_used = time.monotonic()
         seconds = round(self._ready_since - started, 3)

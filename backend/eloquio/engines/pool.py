@@ -21,7 +21,8 @@ from eloquio.engines.room import Room
 from eloquio.engines.roster import Roster
 from eloquio.engines.run_folder import RunFolder
 from eloquio.engines.spawner import Workplace
-from eloquio.engines.spec import EngineSpec, Keeping
+from eloquio.engines.spec import EngineSpec, Keeping, Task
+from eloquio.engines.tasks import refuse_other_task
 from eloquio.errors import (
     EloquioError,
     EngineBusy,
@@ -164,24 +165,37 @@ class Pool:
         self._keep_as_asked(engine, replace(change(terms), is_for_request=False))
         return engine
 
-    async def name_of(self, model: str | None) -> str:
+    async def name_of(self, model: str | None, task: Task | None = None) -> str:
         """The public id of the model that a request names, or means by naming none."""
         self._refuse_when_closing()
         if model is None:
-            return self._name_of_latest()
+            if (latest := self._roster.latest_for(task)) is None:
+                raise NoModelLoaded("No model is loaded, and the request names none.")
+            return latest
         if self._roster.get(model) is not None or model in self._placing:
             return model
-        return await self._planner.id_of(model)
+        try:
+            return await self._planner.id_of(model)
+        except EloquioError as error:
+            error.param = "model"
+            raise
 
     @asynccontextmanager
-    async def lease(self, model: str | None) -> AsyncIterator[tuple[Engine, aiohttp.ClientSession]]:
-        """A ready engine for one request, loaded on request if it isn't; busy until the end."""
-        name = await self.name_of(model)
+    async def lease(
+        self, model: str | None, slots: int = 1, task: Task | None = None
+    ) -> AsyncIterator[tuple[Engine, aiohttp.ClientSession]]:
+        """A ready engine for one request, loaded on request if it isn't; busy until the end.
+
+        `slots` of it are the request's own, once it is its turn. QueueFull; and ModelCannotChat,
+        say, before a model that isn't for `task` is loaded.
+        """
+        name = await self.name_of(model, task)
         with self._roster.claim(name):
             while True:
-                engine = await self._engine_for(name)
+                engine = await self._engine_for(name, task)
+                refuse_other_task(engine.spec, task)
                 try:
-                    async with engine.serving() as client:
+                    async with engine.serving(slots) as client:
                         yield engine, client
                         return
                 except EngineIsGone:
@@ -232,17 +246,7 @@ class Pool:
             await asyncio.wait([load.task for load in loads])
         return engines[0].spec.model if engines else loads[0].model if loads else None
 
-    def _name_of_latest(self) -> str:
-        """The model loaded last, though it be starting again, kept from that, or asleep."""
-        there = [engine for engine in self.engines if engine.has_served]
-        there = there or list(self.engines)
-        if there:
-            return there[-1].spec.model
-        if self._roster.asleep:
-            return self._roster.asleep[-1]
-        raise NoModelLoaded("No model is loaded, and the request names none.")
-
-    async def _engine_for(self, name: str) -> Engine:
+    async def _engine_for(self, name: str, task: Task | None) -> Engine:
         self._refuse_when_closing()
         if (engine := self._roster.get(name)) is not None and not engine.is_gone:
             return engine
@@ -250,16 +254,18 @@ class Pool:
             if (pending := self._placing.get(name)) is not None:
                 return (await self._outcome(pending))[0]
             self._back_off_of(name).refuse()
-            plan, terms = self._as_remembered(name)
+            plan, terms = self._as_remembered(name, task)
             return (await self.load(name, plan, terms))[0]
         except LoadCancelled:
             raise ModelUnloaded("The model was unloaded before it answered.") from None
 
-    def _as_remembered(self, name: str) -> tuple[Plan, Terms]:
+    def _as_remembered(self, name: str, task: Task | None) -> tuple[Plan, Terms]:
         """As it was loaded last, so that nothing of what was asked then is lost."""
 
         async def by_name() -> EngineSpec:
-            return await self._planner.plan_by_name(name)
+            spec = await self._planner.plan_by_name(name)
+            refuse_other_task(spec, task)
+            return spec
 
         plan, terms = self._remembered.get(name, (by_name, DEFAULT_TERMS))
         # What only slept takes nobody's place when it wakes.

@@ -9,6 +9,7 @@ import structlog
 
 from eloquio.engines.engine import Engine
 from eloquio.engines.eviction import Resident
+from eloquio.engines.spec import Task
 
 logger = structlog.get_logger(__name__)
 
@@ -34,6 +35,19 @@ class Roster:
     def asleep(self) -> Sequence[str]:
         """The models that were ended because nobody asked for them; the last one at the end."""
         return list(self._asleep)
+
+    def latest_for(self, task: Task | None) -> str | None:
+        """The model loaded last, though it be starting again, kept from that, or asleep.
+
+        One that is made for `task` is meant before any other.
+        """
+        there = [engine for engine in self.engines if engine.has_served] or list(self.engines)
+        fitting = [engine for engine in there if task in (None, engine.spec.task)]
+        if fitting:
+            return fitting[-1].spec.model
+        if self._asleep:
+            return self.asleep[-1]
+        return there[-1].spec.model if there else None
 
     def put_to_sleep(self, model: str) -> None:
         """It makes room, or was idle for long: a request that names it may wake it."""

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-Task = Literal["chat", "speech", "transcription", "embedding"]
+Task = Literal["chat", "speech", "transcription", "embedding", "rerank"]
 EngineKind = Literal["llama_server"]
+# What llama-server takes when it isn't told.
+DEFAULT_SLOTS = 4
 CacheType = Literal["f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl", "f32"]
 
 
@@ -75,9 +77,15 @@ class EngineSpec:
     memory_at: Callable[[int], MemoryPlan] | None = field(default=None, compare=False, repr=False)
     """What it holds with another context than `context_length`."""
     projector_path: Path | None = None
+    reads_whole: bool = False
+    """Whether each of its inputs has to fit one batch: every token of it looks at all others."""
+    pooling: Literal["mean"] | None = None
+    """How an embedding model's vectors become one, where its file doesn't say."""
     sampling: Sampling = Sampling()
     native_context_length: int = 0
     quant: str | None = None
+    control_tokens: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """The texts by which the model's turns are told apart: in a message they would forge one."""
     warnings: tuple[str, ...] = field(default=(), compare=False)
 
 

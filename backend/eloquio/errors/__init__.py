@@ -10,6 +10,7 @@ from eloquio.errors.answering import *  # noqa: F403
 from eloquio.errors.asking import *  # noqa: F403
 from eloquio.errors.finding import *  # noqa: F403
 from eloquio.errors.loading import *  # noqa: F403
+from eloquio.errors.media import *  # noqa: F403
 from eloquio.errors.root import *  # noqa: F403
 from eloquio.errors.runs import *  # noqa: F403
 from eloquio.errors.starting import *  # noqa: F403

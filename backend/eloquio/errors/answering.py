@@ -51,3 +51,51 @@ class ContextExceeded(EloquioError):
     type = "invalid_request_error"
     code = "context_length_exceeded"
     next_step = "Shorten the conversation, or load the model with a larger max_seq_length."
+
+
+class QueueFull(EloquioError):
+    """As many requests wait for the model as ELOQUIO_MAX_QUEUED allows."""
+
+    status = 429
+    type = "rate_limit_error"
+    code = "queue_full"
+    next_step = "Send it again later, or load the model with more slots (n_parallel)."
+
+
+class RequestCancelled(EloquioError):
+    """Somebody ended the request by its `cancel_id`, or unloaded what it waited for."""
+
+    status = 499
+    type = "invalid_request_error"
+    code = "request_cancelled"
+    next_step = "Send it again if it is still wanted."
+
+
+class ToolsUnsupported(EloquioError):
+    """The model's chat template has no place for tools: they would be dropped in silence."""
+
+    status = 400
+    type = "invalid_request_error"
+    code = "tools_unsupported"
+    next_step = (
+        "Leave tools out, or load the model with a chat_template_override that has them, or "
+        "another model."
+    )
+
+
+class ModelCannotSee(EloquioError):
+    """The request holds a picture, and the model reads text only."""
+
+    status = 400
+    type = "invalid_request_error"
+    code = "model_cannot_see"
+    next_step = "Leave the pictures out, or load a vision model with its projector."
+
+
+class RequestNotFound(EloquioError):
+    """No request has this id, or newer ones took its place."""
+
+    status = 404
+    type = "invalid_request_error"
+    code = "request_not_found"
+    next_step = "GET /v1/requests lists the last ones."

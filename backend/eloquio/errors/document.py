@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from types import ModuleType
 
-from eloquio.errors import answering, asking, finding, loading, root, runs, starting
+from eloquio.errors import answering, asking, finding, loading, media, root, runs, starting
 from eloquio.errors.root import EloquioError
 
 # In the order in which a person meets them.
-_PARTS: tuple[ModuleType, ...] = (asking, finding, loading, starting, answering, runs, root)
+_PARTS: tuple[ModuleType, ...] = (asking, media, finding, loading, starting, answering, runs, root)
 
 _INTRODUCTION = """\
 # Errors
@@ -20,6 +20,9 @@ Every route answers a failure with the same shape, and a stream that breaks ends
 {"error": {"message": "…", "type": "…", "code": "…", "param": null,
            "evidence": "…", "next_step": "…"}}
 ```
+
+Below `/v1/messages` the same fields stand in Anthropic's shape, with its names for `type`:
+`{"type": "error", "error": {…}, "request_id": "…"}`.
 
 `code` is one of those below and never changes its meaning: it is what a script may branch on. The
 `message` says what happened. `evidence`, where there is any, is the engine's own last words and how

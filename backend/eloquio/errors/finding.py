@@ -125,3 +125,21 @@ class ModelCannotChat(EloquioError):
     type = "invalid_request_error"
     code = "model_cannot_chat"
     next_step = "Name a chat model; GET /v1/models lists what is here, with each model's task."
+
+
+class ModelCannotEmbed(EloquioError):
+    """The model isn't made for embeddings: it chats, say."""
+
+    status = 400
+    type = "invalid_request_error"
+    code = "model_cannot_embed"
+    next_step = "Load an embedding model, and name it."
+
+
+class ModelCannotRerank(EloquioError):
+    """The model isn't made for ranking documents: it chats, say."""
+
+    status = 400
+    type = "invalid_request_error"
+    code = "model_cannot_rerank"
+    next_step = "Load a reranker, and name it."

@@ -1,6 +1,7 @@
 """A file's bytes as a header's reader wants them: bounded, buffered, with errors that say where."""
 
 import re
+from collections.abc import Iterator
 from struct import Struct
 from typing import BinaryIO, NoReturn
 
@@ -38,6 +39,11 @@ class ByteSource:
         if self.position > self.size:
             self.truncated(self.position)
 
+    def go_to(self, position: int) -> None:
+        """Anywhere, backwards too: what was read lies only around the position it was read at."""
+        self.position = self._start = position
+        self._window = b""
+
     def number(self, form: Struct) -> int:
         at = self._reach(form.size)
         self.position += form.size
@@ -66,6 +72,36 @@ class ByteSource:
                 self.invalid("a string in its header is absurdly long")
             if self.position > self.size:
                 self.truncated(self.position)
+
+    def strings(self, count: int) -> Iterator[bytes]:
+        """The strings that `skip_strings` would hop over."""
+        self.spend(count)
+        unpack_from = LENGTH.unpack_from
+        while count:
+            at = self._reach(LENGTH.size)
+            window = self._window
+            while count:
+                begin = at + LENGTH.size
+                end = begin + unpack_from(window, at)[0] if begin <= len(window) else begin
+                if end > len(window):
+                    break
+                yield window[begin:end]
+                at = end
+                count -= 1
+            self.position = self._start + at
+            if count:
+                yield self._long_string()
+                count -= 1
+
+    def _long_string(self) -> bytes:
+        """The next string, wherever the window ends; of one that is no name, nothing."""
+        length = self.number(LENGTH)
+        if length > MAX_STRING_BYTES:
+            self.invalid("a string in its header is absurdly long")
+        if length > _MAX_NAME_BYTES:
+            self.skip(length)
+            return b""
+        return self.take(length)
 
     def spend(self, effort: int) -> None:
         self._effort += effort

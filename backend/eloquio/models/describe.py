@@ -10,7 +10,7 @@ from eloquio.engines.pool import Pool
 from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan, Sampling
 from eloquio.engines.state import Failed, Ready, Starting, Stopped
 from eloquio.models.catalog import ModelEntry
-from eloquio.models.loading import DEFAULT_CONTEXT, estimate
+from eloquio.models.loading import default_context, estimate
 from eloquio.models.schema import (
     CardStatus,
     DeviceMemory,
@@ -200,7 +200,7 @@ def model_cards(
 
 def model_card(entry: ModelEntry, statuses: Mapping[str, CardStatus]) -> ModelCard:
     header = entry.header
-    context = (header.context_length or DEFAULT_CONTEXT) if header else None
+    context = default_context(entry) if header else None
     usable = entry.problem is None and context is not None
     plan = estimate(entry, EngineOptions(), context, "cpu") if usable and context else None
     return ModelCard(

@@ -8,7 +8,8 @@ Estimated: the compute buffers. What a projector needs beside its weights isn't 
 """
 
 from eloquio.engines import spec
-from eloquio.engines.spec import CacheType, MemoryPlan
+from eloquio.engines.spec import CacheType, MemoryPlan, Task
+from eloquio.models import embedders
 from eloquio.models.ggml_types import TYPES_BY_NAME
 from eloquio.models.gguf import GgufHeader
 
@@ -45,24 +46,32 @@ def plan(
     cache_type_kv: CacheType | None,
     device: str,
     batch_tokens: int | None = None,
+    task: Task = "chat",
 ) -> MemoryPlan:
     """What an engine with these options will hold.
 
-    `context_length` is the total over all slots, 0 for the model's own; `batch_tokens` is the
-    engine's `--ubatch-size`, by default the device's. `weights_bytes` counts all shards.
+    `context_length` is what all slots share, 0 for the model's own; of a model that only reads,
+    each slot has as much. `batch_tokens` is the engine's `--ubatch-size`, by default what the
+    device and the model want. `weights_bytes` counts all shards.
     """
-    if batch_tokens is None:
-        batch_tokens = spec.batch_tokens(device)
     context_length = context_length or header.context_length or _DEFAULT_CONTEXT
+    if batch_tokens is None:
+        reads_whole = embedders.reads_whole(header, task)
+        batch_tokens = context_length if reads_whole else spec.batch_tokens(device)
+    is_reader = task in embedders.READING_TASKS
+    caches, sharing = (n_parallel, 1) if is_reader else (1, n_parallel)
     cells = _rounded_up(context_length)
-    window_cells = _window_cells(header, cells, n_parallel, batch_tokens)
+    window_cells = _window_cells(header, cells, sharing, batch_tokens)
     cache_bytes = _kv_bytes(header, cells, window_cells, cache_type_kv or "f16")
-    attended_cells = cells + window_cells if cache_bytes else 0
+    # Without a cache, the tokens of a batch attend to one another.
+    attended_cells = cells + window_cells if cache_bytes else batch_tokens if is_reader else 0
+    has_logits_of_all = is_reader and not embedders.is_encoder(header)
+    logits = batch_tokens if has_logits_of_all else n_parallel
     return MemoryPlan(
         weights_bytes=weights_bytes,
-        kv_bytes=cache_bytes + _state_bytes(header) * n_parallel,
+        kv_bytes=cache_bytes * caches + _state_bytes(header) * n_parallel,
         projector_bytes=projector_bytes,
-        compute_bytes=_compute_bytes(header, attended_cells, n_parallel, batch_tokens),
+        compute_bytes=_compute_bytes(header, attended_cells, batch_tokens, logits),
         device=device,
     )
 
@@ -74,7 +83,7 @@ def row_bytes(cache_type: CacheType, elements: int) -> int:
 
 
 def _kv_bytes(header: GgufHeader, cells: int, window_cells: int, cache_type: CacheType) -> int:
-    if header.metadata.get(header.key("attention.causal")) is False:
+    if embedders.is_encoder(header):
         return 0  # an encoder keeps nothing between batches
     heads = _per_layer(header, "attention.head_count_kv") or _per_layer(
         header, "attention.head_count"
@@ -171,9 +180,9 @@ def _state_values(header: GgufHeader) -> int:
 
 
 def _compute_bytes(
-    header: GgufHeader, attended_cells: int, n_parallel: int, batch_tokens: int
+    header: GgufHeader, attended_cells: int, batch_tokens: int, logits_rows: int
 ) -> int:
-    """The attention mask, the widest activations of one batch, and the slots' logits.
+    """The attention mask, the widest activations of one batch, and the logits.
 
     A fit to what llama-server reports with flash attention for a 30-layer model with 576 wide
     embeddings (exact to 0.1 MiB from 2048 to 32768 cells and for batches of 256 to 1024) and for
@@ -186,7 +195,7 @@ def _compute_bytes(
     widest = 3 * max(hidden, experts * expert_hidden) + 4 * width
     activations = batch_tokens * _ACTIVATION_BYTES * widest
     mask = batch_tokens * _MASK_BYTES * attended_cells
-    logits = n_parallel * _ACTIVATION_BYTES * (header.vocabulary_length or 0)
+    logits = logits_rows * _ACTIVATION_BYTES * (header.vocabulary_length or 0)
     return mask + activations + logits
 
 

@@ -7,7 +7,8 @@ A header is a stranger's text: every count is capped and measured against the by
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -153,18 +154,62 @@ def read_header(path: Path) -> GgufHeader:
     Raises ModelFileMissing, ModelFileUnreadable, NotAModelFile, ModelFileTruncated or
     ModelFileInvalid; their texts name the file without its folder.
     """
+    with opened(path) as source:
+        return _parse(source)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[ByteSource]:
+    """The file from its start on; what goes wrong with it while it is open is told by its name."""
     name = shown_name(path.name)
     try:
         # Asked first: opening a pipe would wait for a writer.
         if not stat.S_ISREG(path.stat().st_mode):
             raise NotAModelFile(f"{name} is not a regular file.")
         with path.open("rb", buffering=0) as file:
-            return _parse(ByteSource(file, os.fstat(file.fileno()).st_size, name))
+            yield ByteSource(file, os.fstat(file.fileno()).st_size, name)
     except FileNotFoundError as error:
         raise ModelFileMissing(f"There is no file {name}.") from error
     except OSError as error:
         reason = error.strerror or "read error"
         raise ModelFileUnreadable(f"{name} can't be read: {reason}.") from error
+
+
+def find_arrays(source: ByteSource, keys: Collection[str]) -> dict[str, int]:
+    """Where the arrays of the metadata among `keys` begin, with their element type and length."""
+    _check_magic(source)
+    _check_version(source)
+    source.number(LENGTH)
+    found: dict[str, int] = {}
+    for _ in range(_count(source, "metadata entries", _MAX_METADATA, smallest_bytes=13)):
+        key = source.short_string()
+        kind = source.number(_U32)
+        if kind == _ARRAY and key in keys:
+            found[key] = source.position
+            if len(found) == len(keys):
+                break
+        _value(source, kind)
+    return found
+
+
+def read_strings(source: ByteSource, position: int) -> Iterator[bytes]:
+    """The array of strings that begins there; of another type, none."""
+    source.go_to(position)
+    kind, length = source.number(_U32), source.number(LENGTH)
+    return source.strings(length) if kind == _STRING else iter(())
+
+
+def read_integers(source: ByteSource, position: int) -> Sequence[int]:
+    """The array of numbers that begins there, however long; of another type, none."""
+    source.go_to(position)
+    kind, length = source.number(_U32), source.number(LENGTH)
+    if kind not in _INTEGERS:
+        return ()
+    form = _SCALARS[kind]
+    if source.position + length * form.size > source.size:
+        source.truncated(source.position + length * form.size)
+    source.spend(length)
+    return [value for (value,) in form.iter_unpack(source.take(length * form.size))]
 
 
 def _parse(source: ByteSource) -> GgufHeader:

@@ -2,22 +2,10 @@
 
 from eloquio.engines.spec import Task
 from eloquio.errors import ModelFileInvalid, ModelKindUnsupported
+from eloquio.models.embedders import ENCODER_ARCHITECTURES, Pooling, pooling_of
 from eloquio.models.fit import MAX_LAYERS
 from eloquio.models.gguf import GgufHeader
 
-_EMBEDDING_ARCHITECTURES = {
-    "bert",
-    "nomic-bert",
-    "nomic-bert-moe",
-    "jina-bert-v2",
-    "jina-bert-v3",
-    "modern-bert",
-    "neo-bert",
-    "eurobert",
-    "gemma-embedding",
-    "llama-embed",
-    "t5encoder",
-}
 _TEXT_DIFFUSION_ARCHITECTURES = {"dream", "llada", "llada-moe", "rnd1"}
 _PICTURE_ARCHITECTURES = {
     "flux",
@@ -34,7 +22,6 @@ _PICTURE_ARCHITECTURES = {
     "wan",
     "z_image",
 }
-_MEAN, _CLASS_TOKEN, _LAST, _RANK = 1, 2, 3, 4
 
 
 def is_projector(header: GgufHeader) -> bool:
@@ -53,13 +40,10 @@ def identify(header: GgufHeader, name: str) -> Task:
         raise ModelFileInvalid(f"{name} is not valid: it claims {header.block_count} layers.")
     _refuse_parts(header, name)
     _refuse_other_kinds(header, name)
-    pooling = header.integer(header.key("pooling_type"))
-    if pooling == _RANK:
-        raise ModelKindUnsupported(
-            f"{name} is a reranker: it scores documents against a question and can't chat.",
-            next_step="Load a chat model or an embedding model; rerankers can't be run yet.",
-        )
-    if header.architecture in _EMBEDDING_ARCHITECTURES or pooling in {_MEAN, _CLASS_TOKEN, _LAST}:
+    pooling = pooling_of(header)
+    if pooling is Pooling.RANK:
+        return "rerank"
+    if pooling is not Pooling.NONE or header.architecture in ENCODER_ARCHITECTURES:
         return "embedding"
     return "chat"
 

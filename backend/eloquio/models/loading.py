@@ -8,16 +8,14 @@ from eloquio.engines.eviction import SMALLEST_CONTEXT
 from eloquio.engines.inventory import Inventory
 from eloquio.engines.kinds import extra_args
 from eloquio.engines.loads import Terms
-from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan
+from eloquio.engines.spec import DEFAULT_SLOTS, EngineOptions, EngineSpec, MemoryPlan
 from eloquio.errors import InvalidRequest, ModelFileMissing, NotImplementedHere
-from eloquio.models import advice, fit, references, sampling
+from eloquio.models import advice, control_tokens, embedders, fit, references, sampling
 from eloquio.models.catalog import Catalog, ModelEntry
 from eloquio.models.schema import LoadRequest
 
 DEFAULT_CONTEXT = 4096
 _RPC_SERVER = re.compile(r"[A-Za-z0-9.\-]+:[0-9]{1,5}|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}")
-# What llama-server takes when it isn't told.
-DEFAULT_SLOTS = 4
 
 
 class Planner:
@@ -46,8 +44,7 @@ class Planner:
         uses_processor_alone = request.gpu_layers == 0 or not build.devices
         device = "cpu" if uses_processor_alone else build.devices[0].name
         assert entry.header is not None
-        native = entry.header.context_length or DEFAULT_CONTEXT
-        context = options.context_length or native
+        context = options.context_length or default_context(entry)
 
         def memory_at(context: int) -> MemoryPlan:
             return estimate(entry, options, context, device)
@@ -64,9 +61,14 @@ class Planner:
             context_length=context,
             memory_at=memory_at,
             projector_path=entry.projector,
+            reads_whole=embedders.reads_whole(entry.header, entry.task),
+            pooling=embedders.own_pooling(entry.header, entry.task),
             sampling=sampling.recommended([entry.id, entry.display_name], entry.header),
             native_context_length=entry.header.context_length or 0,
             quant=entry.quant,
+            control_tokens=await asyncio.to_thread(
+                control_tokens.read, entry.path, _template(entry, options)
+            ),
             warnings=(
                 *advice.beyond_training(context, entry.header.context_length),
                 *advice.unused_cards(build),
@@ -131,6 +133,18 @@ def _refuse_impossible(request: LoadRequest) -> None:
         )
 
 
+def _template(entry: ModelEntry, options: EngineOptions) -> str:
+    assert entry.header is not None
+    return options.chat_template or entry.header.text("tokenizer.chat_template") or ""
+
+
+def default_context(entry: ModelEntry) -> int:
+    """The context in tokens that the model is loaded with where none is asked for."""
+    assert entry.header is not None
+    native = entry.header.context_length or DEFAULT_CONTEXT
+    return embedders.own_context(entry.header, entry.task, native)
+
+
 def estimate(
     entry: ModelEntry, options: EngineOptions, context_length: int, device: str
 ) -> MemoryPlan:
@@ -144,4 +158,5 @@ def estimate(
         options.n_parallel or DEFAULT_SLOTS,
         options.cache_type_kv,
         device,
+        task=entry.task,
     )

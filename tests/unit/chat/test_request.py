@@ -1,112 +1,106 @@
-"""The bytes of a chat request, as the engine gets them."""
+"""A chat request, as an engine is asked it."""
 
+import base64
+import io
 import json
 
 import pytest
+from PIL import Image
 
-from eloquio.chat.request import for_engine
+from eloquio.chat.asking import asked_again, streamed
+from eloquio.chat.request import asked_of
 from eloquio.chat.schema import ChatRequest
-from eloquio.errors import NotImplementedHere
+from eloquio.errors import InvalidImage, NotImplementedHere, RemoteMediaRefused
+
+pytestmark = pytest.mark.anyio
 
 MESSAGES = [{"role": "user", "content": "Hi"}]
+ALWAYS = {"stream": True, "return_progress": True, "stream_options": {"include_usage": True}}
 
 
-def sent(**fields):
-    """What the engine gets for these fields, parsed."""
-    return json.loads(for_engine(*request_of(**fields)))
-
-
-def request_of(**fields):
+async def asked(**fields):
     body = json.dumps({"messages": MESSAGES} | fields).encode()
-    return ChatRequest.model_validate_json(body), body
+    return await asked_of(ChatRequest.model_validate_json(body), body, None)
 
 
-def test_a_body_without_renamed_fields_is_passed_on_as_it_came():
-    body = b'{ "messages":[{"role":"user","content":"\\u00e9"}],\n"seed": 1.0, "unknown": {} }'
-
-    assert for_engine(ChatRequest.model_validate_json(body), body) is body
-
-
-def test_a_repetition_penalty_gets_the_engines_name():
-    assert sent(repetition_penalty=1.3, seed=7) == {
-        "messages": MESSAGES,
-        "repeat_penalty": 1.3,
-        "seed": 7,
-    }
+def picture():
+    file = io.BytesIO()
+    Image.new("RGB", (2, 2), "red").save(file, "PNG")
+    return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-def test_the_engines_own_name_wins_over_ours():
-    assert sent(repetition_penalty=1.3, repeat_penalty=1.1)["repeat_penalty"] == 1.1
+def image_part(url):
+    return {"type": "image_url", "image_url": {"url": url}}
 
 
-@pytest.mark.parametrize("thinks", [True, False])
-def test_thinking_is_an_argument_of_the_template(thinks):
-    assert sent(enable_thinking=thinks) == {
-        "messages": MESSAGES,
-        "chat_template_kwargs": {"enable_thinking": thinks},
-    }
+async def test_a_plain_body_is_passed_on_as_it_came_but_for_the_stream():
+    body = b'{ "messages":[{"role":"user","content":"\\u00e9"}],\n"seed": 1, "unknown": {} }\n'
+    told = await asked_of(ChatRequest.model_validate_json(body), body, None)
+    assert told.body.startswith(body.rstrip()[:-1] + b",")
+    assert json.loads(told.body) == json.loads(body) | ALWAYS
 
 
-def test_an_argument_of_the_template_that_was_given_wins():
-    given = {"enable_thinking": False, "documents": []}
-
-    assert sent(enable_thinking=True, chat_template_kwargs=given)["chat_template_kwargs"] == given
-
-
-@pytest.mark.parametrize("field", [{"repetition_penalty": 1.3}, {"enable_thinking": True}])
-def test_half_a_surrogate_pair_is_left_to_the_engine_as_it_came(field):
-    request, _ = request_of(**field)
-    body = json.dumps({"messages": MESSAGES, "stop": "\ud800"} | field).encode()
-
-    assert json.loads(for_engine(request, body))["stop"] == "\ud800"
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32"])
+async def test_each_encoding_that_json_may_have_gets_its_stream(encoding):
+    body = '{"messages": [], "text": "é🌍"}'.encode(encoding)
+    assert json.loads(streamed(body)) == {"messages": [], "text": "é🌍"} | ALWAYS
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        {"type": "image_url", "image_url": {"url": "http://192.168.0.1/admin"}},
-        {"type": "input_audio", "input_audio": {"data": "aGk=", "format": "wav"}},
-        {"type": "video_url", "video_url": {"url": "http://192.168.0.1/admin"}},
-        {"image_url": {"url": "http://192.168.0.1/admin"}},
-    ],
-)
-def test_an_address_in_a_message_never_reaches_the_engine(part):
-    parts = [{"type": "text", "text": "What is this?"}, part]
-
-    with pytest.raises(NotImplementedHere) as refusal:
-        sent(messages=[*MESSAGES, {"role": "user", "content": parts}])
-
-    assert refusal.value.param == "messages"
-    assert refusal.value.next_step
+async def test_what_the_client_said_of_streams_is_kept_beside_the_engines():
+    assert not (await asked(stream=True)).wants_usage
+    assert (await asked(stream=True, stream_options={"include_usage": True})).wants_usage
+    assert (await asked()).wants_usage
 
 
-def test_a_text_in_parts_is_passed_on():
-    request, body = request_of(
-        messages=[
-            {"role": "user", "content": [{"type": "text", "text": "Hi"}]},
-            {"role": "assistant", "content": None, "tool_calls": []},
-        ]
-    )
+async def test_pictures_are_counted_and_made_what_the_engine_takes():
+    parts = [image_part(picture()), {"type": "text", "text": "and"}, image_part(picture())]
+    told = await asked(messages=[{"role": "user", "content": parts}])
+    assert told.pictures == 2
+    assert asked_again("m", told.body).pictures == 2
+    sent = json.loads(told.body)["messages"][0]["content"]
+    assert [part["type"] for part in sent] == ["image_url", "text", "image_url"]
 
-    assert for_engine(request, body) is body
+
+async def test_a_picture_beside_the_messages_comes_before_the_last_text():
+    told = await asked(image_base64=picture())
+    fields = json.loads(told.body)
+    assert "image_base64" not in fields
+    assert [part["type"] for part in fields["messages"][0]["content"]] == ["image_url", "text"]
+
+
+@pytest.mark.parametrize("url", ["http://192.168.0.1/admin", "file:///etc/passwd"])
+async def test_an_address_in_a_message_never_reaches_the_engine(url):
+    with pytest.raises(RemoteMediaRefused) as refusal:
+        await asked(messages=[{"role": "user", "content": [image_part(url)]}])
+    assert refusal.value.param == "messages.0.content.0.image_url.url"
+
+
+async def test_what_is_no_picture_is_refused():
+    with pytest.raises(InvalidImage):
+        await asked(image_base64="no base64!")
 
 
 @pytest.mark.parametrize(
-    "field",
+    "fields",
     [
         {"enable_tools": True},
         {"use_adapter": "name"},
         {"use_adapter": True},
-        {"image_base64": "aGk="},
         {"audio_base64": "aGk="},
     ],
 )
-def test_what_isnt_built_is_refused_by_its_name(field):
+async def test_what_isnt_built_is_refused_by_its_name(fields):
     with pytest.raises(NotImplementedHere) as refusal:
-        sent(**field)
+        await asked(**fields)
+    assert refusal.value.param == next(iter(fields))
 
-    assert refusal.value.param == next(iter(field))
+
+async def test_sound_in_a_message_is_refused_by_its_place():
+    sound = {"type": "input_audio", "input_audio": {"data": "aGk=", "format": "wav"}}
+    with pytest.raises(NotImplementedHere) as refusal:
+        await asked(messages=[{"role": "user", "content": [sound]}])
+    assert refusal.value.param == "messages.0.content"
 
 
-def test_what_isnt_built_may_be_switched_off():
-    sent(enable_tools=False, use_adapter=None, image_base64=None)
+async def test_what_isnt_built_may_be_switched_off():
+    assert (await asked(enable_tools=False, use_adapter=None, audio_base64=None)).pictures == 0

@@ -18,13 +18,14 @@ FLAGS = frozenset(
     {
         *("--jinja", "--ctx-size", "--fit", "--parallel", "--kv-unified", "--gpu-layers"),
         *("--batch-size", "--ubatch-size", "--temperature", "--chat-template-file"),
-        *("--threads", "--threads-batch"),
+        *("--threads", "--threads-batch", "--embedding", "--reranking", "--pooling"),
     }
 )
 
 
 SEEN = llama_server.Facts(
     context_length=8192,
+    slots=4,
     chat_template="{{ messages }}",
     is_vision=False,
     has_audio_input=False,
@@ -76,6 +77,39 @@ def test_slots_that_are_asked_for_share_one_cache(tmp_path):
     assert has(arguments, "--parallel", "4")
     assert "--kv-unified" in arguments
     assert has(arguments, "--ctx-size", "1024")
+
+
+def test_a_model_that_reads_has_as_much_context_in_every_slot(tmp_path):
+    spec = replace(spec_of(tmp_path, context_length=512), task="embedding", reads_whole=True)
+    arguments = command(tmp_path, spec, FLAGS | {"--no-kv-unified"})
+    assert "--embedding" in arguments
+    assert "--no-kv-unified" in arguments
+    assert "--kv-unified" not in arguments
+    assert has(arguments, "--ctx-size", "2048")
+    assert has(arguments, "--parallel", "4")
+    assert "--pooling" not in arguments
+    two = replace(spec, options=replace(spec.options, n_parallel=2), pooling="mean")
+    assert has(command(tmp_path, two), "--ctx-size", "1024")
+    assert has(command(tmp_path, two), "--pooling", "mean")
+
+
+@pytest.mark.parametrize("device", ["cpu", "Vulkan0"])
+def test_a_text_that_is_read_whole_fits_one_batch(tmp_path, device):
+    spec = spec_of(tmp_path, context_length=8192, device=device)
+    whole = replace(spec, task="rerank", reads_whole=True)
+    arguments = command(tmp_path, whole)
+    assert "--reranking" in arguments
+    assert has(arguments, "--batch-size", "8192")
+    assert has(arguments, "--ubatch-size", "8192")
+    assert arguments.count("--ubatch-size") == 1
+    in_parts = command(tmp_path, replace(whole, task="embedding", reads_whole=False))
+    assert has(in_parts, "--ubatch-size", "64") == (device == "cpu")
+
+
+def test_an_engine_that_cannot_rank_is_not_started_for_it(tmp_path):
+    spec = replace(spec_of(tmp_path, context_length=512), task="rerank")
+    with pytest.raises(EngineFlagUnknown, match="--reranking"):
+        command(tmp_path, spec, FLAGS - {"--reranking"})
 
 
 def test_layers_that_are_asked_for_are_not_changed_to_fit(tmp_path):

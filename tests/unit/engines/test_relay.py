@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from eloquio.engines.relay import _mended_error, engine_error
+from eloquio.engines.relay import engine_error
 
 
 @pytest.mark.parametrize(
@@ -28,18 +28,3 @@ def test_a_prompt_that_is_too_long_is_told_with_both_numbers():
     assert error.code == "context_length_exceeded"
     assert "9 tokens" in error.message
     assert "8" in error.message
-
-
-def test_an_error_event_keeps_its_neighbours_and_gets_our_shape():
-    event = b'data: {"error":{"code":500,"message":"odd","type":"server_error"}}\n\n'
-    mended = _mended_error(b"data: {}\n\n" + event + b"data: x\n\n")
-    before, ours, after = mended.split(b"\n\n", 2)
-    assert (before, after) == (b"data: {}", b"data: x\n\n")
-    error = json.loads(ours.removeprefix(b"data: "))["error"]
-    assert error["code"] == "engine_error"
-    assert error["param"] is None
-
-
-def test_an_error_event_that_is_not_whole_stays_as_it_is():
-    cut = b'data: {"error":{"code":5'
-    assert _mended_error(cut) == cut

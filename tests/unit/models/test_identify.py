@@ -30,6 +30,8 @@ from fixtures.gguf_files import (
         ("qwen3", {}, "chat"),
         ("qwen3", {"qwen3.pooling_type": 0}, "chat"),
         ("qwen3", {"qwen3.pooling_type": 3}, "embedding"),
+        ("qwen3", {"qwen3.pooling_type": 4}, "rerank"),
+        ("qwen3", {"qwen3.pooling_type": 99}, "chat"),
         ("bert", {}, "embedding"),
         ("nomic-bert", {"nomic-bert.pooling_type": 1}, "embedding"),
         ("jina-bert-v2", {}, "embedding"),
@@ -45,10 +47,12 @@ def test_the_task_is_known_by_architecture_and_pooling(
     assert identify(read_header(path), path.name) == task
 
 
-def test_an_embedding_model_without_a_pooling_type_is_still_one(tmp_path: Path) -> None:
-    header = read_header(write_embedding_model(tmp_path / "m.gguf"))
+def test_an_encoder_embeds_or_ranks(tmp_path: Path) -> None:
+    embedder = read_header(write_embedding_model(tmp_path / "embedder.gguf"))
+    reranker = read_header(write_reranker(tmp_path / "reranker.gguf"))
 
-    assert identify(header, "m.gguf") == "embedding"
+    assert identify(embedder, "embedder.gguf") == "embedding"
+    assert identify(reranker, "reranker.gguf") == "rerank"
 
 
 @pytest.mark.parametrize(
@@ -58,7 +62,6 @@ def test_an_embedding_model_without_a_pooling_type_is_still_one(tmp_path: Path) 
         (write_adapter, "is a LoRA adapter"),
         (write_importance_matrix, "is an importance matrix"),
         (write_vocabulary, "a vocabulary without weights"),
-        (write_reranker, "is a reranker"),
     ],
 )
 def test_what_cant_be_run_alone_is_refused_by_its_kind(

@@ -18,7 +18,7 @@ from eloquio.engines.kinds.blame import Blame
 from eloquio.engines.launch import CANNOT_RUN
 from eloquio.engines.log import LogRing
 from eloquio.engines.process import EngineProcess
-from eloquio.engines.spec import EngineSpec, batch_tokens
+from eloquio.engines.spec import DEFAULT_SLOTS, EngineSpec, batch_tokens
 from eloquio.errors import EngineFlagUnknown, EngineMissing
 from eloquio.settings import Settings
 
@@ -49,6 +49,8 @@ class Facts:
     """What a running engine says of itself."""
 
     context_length: int
+    slots: int
+    """How many requests it answers at once."""
     chat_template: str
     is_vision: bool
     has_audio_input: bool
@@ -226,10 +228,17 @@ def _ours(spec: EngineSpec) -> list[Option]:
         ("--sse-ping-interval", str(_PING_SECONDS)),
         *_sampling(spec),
     ]
+    if spec.task != "chat":
+        found.append(("--no-kv-unified",))
     if spec.memory.device == "cpu":
-        batch = str(batch_tokens("cpu"))
-        found += [("--batch-size", batch), ("--ubatch-size", batch), *_threads(processor_cores())]
+        found += _threads(processor_cores())
+    if spec.memory.device == "cpu" and not spec.reads_whole:
+        found += _batches(batch_tokens("cpu"))
     return found
+
+
+def _batches(tokens: int) -> list[Option]:
+    return [("--batch-size", str(tokens)), ("--ubatch-size", str(tokens))]
 
 
 def _threads(cores: int) -> list[Option]:
@@ -263,14 +272,34 @@ def _sampling(spec: EngineSpec) -> list[Option]:
     return [(flag, f"{value:g}") for flag, value in values.items() if value is not None]
 
 
+def _writing(spec: EngineSpec) -> list[Option]:
+    found: list[Option] = []
+    if spec.context_length:
+        found.append(("--ctx-size", str(spec.context_length)))
+    if spec.options.n_parallel:
+        # Without the unified cache each slot would get only its share of the context.
+        found += [("--parallel", str(spec.options.n_parallel)), ("--kv-unified",)]
+    return found
+
+
+def _reading(spec: EngineSpec) -> list[Option]:
+    """Of a list of texts each slot reads another, with a context of its own."""
+    slots = spec.options.n_parallel or DEFAULT_SLOTS
+    found: list[Option] = [
+        ("--reranking",) if spec.task == "rerank" else ("--embedding",),
+        ("--ctx-size", str(spec.context_length * slots)),
+        ("--parallel", str(slots)),
+    ]
+    if spec.pooling is not None:
+        found.append(("--pooling", spec.pooling))
+    if spec.reads_whole:
+        found += _batches(spec.context_length)
+    return found
+
+
 def _asked(spec: EngineSpec, files: Path) -> list[Option]:
     options = spec.options
-    asked: list[Option] = []
-    if spec.context_length:
-        asked.append(("--ctx-size", str(spec.context_length)))
-    if options.n_parallel:
-        # Without the unified cache each slot would get only its share of the context.
-        asked += [("--parallel", str(options.n_parallel)), ("--kv-unified",)]
+    asked = _writing(spec) if spec.task == "chat" else _reading(spec)
     if options.cache_type_kv:
         asked += [
             ("--cache-type-k", options.cache_type_kv),
@@ -305,6 +334,7 @@ def facts(properties: Mapping[str, Any]) -> Facts:
     settings = properties.get("default_generation_settings") or {}
     return Facts(
         context_length=int(settings.get("n_ctx") or 0),
+        slots=max(1, int(properties.get("total_slots") or 1)),
         chat_template=template,
         is_vision=bool(modalities.get("vision")),
         has_audio_input=bool(modalities.get("audio")),

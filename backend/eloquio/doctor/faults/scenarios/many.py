@@ -116,7 +116,7 @@ async def are_never_taken_for_each_other(folder: Path) -> str:
         reply = (await running.chat("b")).require(200)
         expect(reply.body["model"] == "b", f"{reply.body['model']} answered for b.")
         said = reply.body["choices"][0]["message"]["content"]
-        expect(said == "I am b", f"b said {said!r}.")
+        expect(said.strip() == "I am b", f"b said {said!r}.")
         return "404 for the unknown name, and b's own words under b's name"
 
 

@@ -1,0 +1,76 @@
+"""What is asked of an engine: a request's body, made what the engine takes."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from eloquio.chat.control_tokens import control_tokens
+from eloquio.engines.engine import Engine
+from eloquio.engines.spec import Task
+from eloquio.errors import ModelCannotSee, ToolsUnsupported
+
+# Only of a stream that tells its progress does an engine notice soon that nobody listens any more,
+# so none is asked for anything else. Where a name comes twice, the last counts.
+_STREAM = {
+    "stream": True,
+    "return_progress": True,
+    "stream_options": {"include_usage": True},
+}
+_STREAM_BYTES = json.dumps(_STREAM).encode()[1:]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One generation, for whichever engine runs the model."""
+
+    model: str | None
+    """None: the one that was loaded last."""
+    body: bytes
+    path: str = "/v1/chat/completions"
+    task: Task = "chat"
+    choices: int = 1
+    wants_usage: bool = True
+    """Whether the client wants the chunk of usage; what it gets whole has it anyway."""
+    has_tools: bool = False
+    takes_one_call: bool = False
+    """Whether calls of tools after the first are left out."""
+    pictures: int = 0
+
+    def for_engine(self, engine: Engine) -> bytes:
+        """The body for this engine; raises what its model can't do."""
+        facts = engine.facts
+        if facts is not None and self.has_tools and not facts.supports_tools:
+            raise ToolsUnsupported(
+                f"The chat template of {engine.spec.model} has no place for tools.", param="tools"
+            )
+        if facts is not None and self.pictures and not facts.is_vision:
+            raise ModelCannotSee(f"{engine.spec.model} can't see pictures.", param="messages")
+        return control_tokens(engine.spec.control_tokens).defused(self.body)
+
+
+def streamed(body: bytes) -> bytes:
+    """`body`, asking for a stream that tells its progress and its usage."""
+    body = body.strip()
+    if body.startswith(b"{") and body.endswith(b"}"):
+        return body[:-1] + b"," + _STREAM_BYTES
+    # Another of the encodings that JSON may have.
+    fields: dict[str, Any] = json.loads(body)
+    return json.dumps(fields | _STREAM).encode()
+
+
+def asked_again(model: str, body: bytes) -> Asked:
+    """What `body`, a streamed one that was kept, asked of the model."""
+    fields: dict[str, Any] = json.loads(body)
+    return Asked(
+        model=model,
+        body=body,
+        has_tools=bool(fields.get("tools")) and fields.get("tool_choice") != "none",
+        takes_one_call=fields.get("parallel_tool_calls") is False,
+        pictures=sum(_pictures(message) for message in fields["messages"]),
+    )
+
+
+def _pictures(message: Mapping[str, Any]) -> int:
+    parts = message.get("content")
+    return sum(part.get("type") == "image_url" for part in parts) if isinstance(parts, list) else 0

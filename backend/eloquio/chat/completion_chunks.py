@@ -1,0 +1,135 @@
+"""An engine's chunks of a completion, made those of OpenAI, and folded into a whole reply.
+
+llama-server (build 10434) names them like a chat's, tells usage unasked with each choice's last
+chunk, and gives probabilities in the shape that chat has.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from eloquio.chat.completion_schema import CompletionRequest
+from eloquio.chat.exchange import Exchange
+
+
+class CompletionChunks:
+    """Takes one stream's chunks in their order."""
+
+    def __init__(self, request: CompletionRequest, exchange: Exchange) -> None:
+        self._request = request
+        self._exchange = exchange
+        self._prompts = request.prompts()
+        self._begun: set[int] = set()
+        self._text_lengths: dict[int, int] = {}
+        self._prompt_tokens: dict[int, int] = {}
+        self._cached_tokens = 0
+        self._completion_tokens = 0
+        self._last: dict[str, Any] = {}
+
+    def feed(self, chunk: dict[str, Any]) -> dict[str, Any] | None:
+        """The chunk as a client gets it; None where nothing is left of it."""
+        usage, timings = chunk.pop("usage", None), chunk.pop("timings", None) or {}
+        chunk["id"] = _own_id(chunk.get("id"))
+        self._last = chunk
+        timeline = self._exchange.timeline
+        timeline.prompt_ms = timings.get("prompt_ms") or timeline.prompt_ms
+        choices = [self._mended(choice) for choice in chunk.get("choices") or ()]
+        if isinstance(usage, Mapping) and choices:
+            self._count(choices[0]["index"], usage)
+        if not any(_says_something(choice) for choice in choices):
+            return None
+        return chunk | {"choices": choices}
+
+    def usage(self) -> dict[str, Any]:
+        """Of all choices; each prompt counts once, however many completions it has."""
+        prompt_tokens = sum(self._prompt_tokens.values())
+        return {
+            "prompt_tokens": prompt_tokens,
+            "completion_tokens": self._completion_tokens,
+            "total_tokens": prompt_tokens + self._completion_tokens,
+            "prompt_tokens_details": {"cached_tokens": self._cached_tokens},
+        }
+
+    def usage_chunk(self) -> dict[str, Any]:
+        """The last of the stream, where it is asked for."""
+        return self._last | {"choices": [], "usage": self.usage()} | self._trace()
+
+    def whole(self, chunks: list[dict[str, Any]]) -> dict[str, Any]:
+        """The reply that the fed `chunks` make."""
+        folded: dict[int, dict[str, Any]] = {}
+        for choice in _choices_of(chunks):
+            index = choice["index"]
+            if index not in folded:
+                folded[index] = {**choice, "text": [choice["text"]]}
+                continue
+            folded[index]["text"].append(choice["text"])
+            folded[index]["finish_reason"] = choice["finish_reason"]
+            _extend(folded[index], choice["logprobs"])
+        choices = [folded[i] | {"text": "".join(folded[i]["text"])} for i in sorted(folded)]
+        return self._last | {"choices": choices, "usage": self.usage()} | self._trace()
+
+    def _trace(self) -> dict[str, Any]:
+        self._exchange.usage = self.usage()
+        self._exchange.timeline.ends()
+        return {"trace": self._exchange.trace()} if self._exchange.trace_level else {}
+
+    def _count(self, index: int, usage: Mapping[str, Any]) -> None:
+        self._completion_tokens += usage.get("completion_tokens") or 0
+        prompt = index // (self._request.n or 1)
+        if prompt not in self._prompt_tokens:
+            self._prompt_tokens[prompt] = usage.get("prompt_tokens") or 0
+            details = usage.get("prompt_tokens_details") or {}
+            self._cached_tokens += details.get("cached_tokens") or 0
+
+    def _mended(self, choice: Mapping[str, Any]) -> dict[str, Any]:
+        index, text = choice.get("index", 0), choice.get("text") or ""
+        offset = self._text_lengths.get(index, 0)
+        logprobs = self._logprobs(choice.get("logprobs"), offset)
+        if self._request.echo and index not in self._begun:
+            text = self._prompts[index // (self._request.n or 1)] + text
+        self._begun.add(index)
+        self._text_lengths[index] = offset + len(text)
+        reason = choice.get("finish_reason")
+        return {"text": text, "index": index, "logprobs": logprobs, "finish_reason": reason}
+
+    def _logprobs(self, given: Mapping[str, Any] | None, offset: int) -> dict[str, Any] | None:
+        if self._request.logprobs is None or not (given and given.get("content")):
+            return None
+        told: dict[str, Any] = {
+            "tokens": [],
+            "token_logprobs": [],
+            "top_logprobs": [] if self._request.logprobs else None,
+            "text_offset": [],
+        }
+        for token in given["content"]:
+            told["tokens"].append(token["token"])
+            told["token_logprobs"].append(token["logprob"])
+            told["text_offset"].append(offset)
+            offset += len(token["token"])
+            if self._request.logprobs:
+                top = {other["token"]: other["logprob"] for other in token["top_logprobs"]}
+                told["top_logprobs"].append({token["token"]: token["logprob"]} | top)
+        return told
+
+
+def _says_something(choice: Mapping[str, Any]) -> bool:
+    return bool(choice["text"] or choice["finish_reason"] or choice["logprobs"])
+
+
+def _choices_of(chunks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    for chunk in chunks:
+        yield from chunk["choices"]
+
+
+def _extend(choice: dict[str, Any], logprobs: Mapping[str, Any] | None) -> None:
+    if logprobs is None:
+        return
+    if choice["logprobs"] is None:
+        choice["logprobs"] = dict(logprobs)
+        return
+    for name, values in logprobs.items():
+        if values is not None:
+            choice["logprobs"][name] = choice["logprobs"][name] + values
+
+
+def _own_id(engines: object) -> str:
+    return "cmpl-" + str(engines).removeprefix("chatcmpl-").removeprefix("cmpl-")

@@ -1,0 +1,93 @@
+"""OpenAI's older completions: a text goes on, without a chat's template."""
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from eloquio.chat.answer import Answer, StreamedAnswer, WholeAnswer
+from eloquio.chat.asking import Asked, streamed
+from eloquio.chat.completion_chunks import CompletionChunks
+from eloquio.chat.completion_schema import CompletionRequest
+from eloquio.chat.exchange import Exchange
+from eloquio.chat.generation import generate
+from eloquio.engines.event_blocks import data_of
+from eloquio.engines.pool import Pool
+
+router = APIRouter(tags=["completions"])
+
+_REPLIES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A completion, or its chunks as an event stream.",
+        "content": {"application/json": {}, "text/event-stream": {}},
+    }
+}
+
+
+@router.post("/completions", response_class=Response, status_code=200, responses=_REPLIES)
+async def create_completion(body: CompletionRequest, request: Request) -> Answer:
+    """OpenAI's completions: the model goes on with the prompt itself."""
+    exchange = Exchange.of(request, is_stream=bool(body.stream), cancel_id=body.cancel_id)
+    chunks = CompletionChunks(body, exchange)
+    told = _told(request.app.state.pool, _asked(body, await request.body()), exchange, chunks)
+    if body.stream:
+        wants_usage = bool((body.stream_options or {}).get("include_usage"))
+        return StreamedAnswer(request, exchange, _events(told, exchange, chunks, wants_usage))
+    return WholeAnswer(request, exchange, lambda: _completion(told, chunks))
+
+
+def _asked(request: CompletionRequest, body: bytes) -> Asked:
+    if request.repetition_penalty is not None or request.logprobs is not None or request.echo:
+        fields: dict[str, Any] = json.loads(body)
+        fields.pop("echo", None)
+        if (penalty := fields.pop("repetition_penalty", None)) is not None:
+            fields.setdefault("repeat_penalty", penalty)
+        if fields.get("logprobs") == 0:
+            # To the engine no alternatives are no probabilities at all.
+            fields["logprobs"] = 1
+        body = json.dumps(fields).encode()
+    return Asked(
+        model=request.model,
+        body=streamed(body),
+        path="/v1/completions",
+        choices=len(request.prompts()) * (request.n or 1),
+    )
+
+
+async def _told(
+    pool: Pool, asked: Asked, exchange: Exchange, chunks: CompletionChunks
+) -> AsyncGenerator[list[dict[str, Any]]]:
+    async with aclosing(generate(pool, asked, exchange)) as blocks:
+        async for block in blocks:
+            fed = (chunks.feed(json.loads(data)) for data in data_of(block))
+            if told := [chunk for chunk in fed if chunk is not None]:
+                yield told
+
+
+async def _events(
+    told: AsyncGenerator[list[dict[str, Any]]],
+    exchange: Exchange,
+    chunks: CompletionChunks,
+    wants_usage: bool,
+) -> AsyncGenerator[bytes]:
+    async with aclosing(told):
+        async for some in told:
+            yield b"".join(map(_event, some))
+    exchange.usage = chunks.usage()
+    if wants_usage or exchange.trace_level:
+        yield _event(chunks.usage_chunk())
+
+
+async def _completion(
+    told: AsyncGenerator[list[dict[str, Any]]], chunks: CompletionChunks
+) -> bytes:
+    async with aclosing(told):
+        all_told = [chunk async for some in told for chunk in some]
+    return json.dumps(chunks.whole(all_told)).encode()
+
+
+def _event(chunk: dict[str, Any]) -> bytes:
+    return b"data: " + json.dumps(chunk, separators=(",", ":")).encode() + b"\n\n"

@@ -1,0 +1,148 @@
+"""Embeddings, reranking, and what an engine can tell of a text or of itself without writing."""
+
+import json
+from pathlib import PurePath
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Query, Request
+from pydantic import BaseModel, TypeAdapter
+from starlette.responses import Response
+
+from eloquio.chat import reading
+from eloquio.chat.answer import WholeAnswer
+from eloquio.chat.asking import Asked
+from eloquio.chat.engine_schema import (
+    Adapter,
+    AdapterScale,
+    DetokenizeReply,
+    DetokenizeRequest,
+    EmbeddingReply,
+    EmbeddingRequest,
+    RerankReply,
+    RerankRequest,
+    ScaledReply,
+    TemplateReply,
+    TokenCountReply,
+    TokenizeReply,
+    TokenizeRequest,
+)
+from eloquio.chat.exchange import Exchange
+from eloquio.chat.request import asked_of
+from eloquio.chat.schema import ChatRequest
+from eloquio.engines import relay
+from eloquio.engines.pool import Pool
+from eloquio.errors import EngineFault, InvalidRequest
+
+router = APIRouter(tags=["engine"])
+
+ModelName = Annotated[str | None, Query(description="Missing: the model that was loaded last.")]
+_Adapters = TypeAdapter(list[Adapter])
+
+
+def _json_of(reply: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    """In the API's description, a reply that is sent as the bytes it already is."""
+    return {200: {"model": reply}}
+
+
+@router.post("/embeddings", response_class=Response, responses=_json_of(EmbeddingReply))
+async def create_embeddings(body: EmbeddingRequest, request: Request) -> Response:
+    """OpenAI's embeddings, by a model that is made for them."""
+    exchange, pool = Exchange.of(request, cancel_id=body.cancel_id), _pool(request)
+    return WholeAnswer(request, exchange, lambda: reading.embeddings(pool, body, exchange))
+
+
+@router.post("/rerank", response_class=Response, responses=_json_of(RerankReply))
+async def rerank(body: RerankRequest, request: Request) -> Response:
+    """How relevant each document is for the query, by a reranker; the most relevant first."""
+    exchange, pool = Exchange.of(request, cancel_id=body.cancel_id), _pool(request)
+    return WholeAnswer(request, exchange, lambda: reading.ranking(pool, body, exchange))
+
+
+@router.post("/tokenize")
+async def tokenize(body: TokenizeRequest, request: Request) -> TokenizeReply:
+    """The tokens that the model reads a text as."""
+    answer = await relay.ask(
+        _pool(request), body.model, None, "POST", "/tokenize", _for_engine(body), slots=0
+    )
+    return TokenizeReply.model_validate_json(answer)
+
+
+@router.post("/detokenize")
+async def detokenize(body: DetokenizeRequest, request: Request) -> DetokenizeReply:
+    """The text that tokens stand for."""
+    try:
+        answer = await relay.ask(
+            _pool(request), body.model, None, "POST", "/detokenize", _for_engine(body), slots=0
+        )
+    except EngineFault as fault:
+        if "range" not in (fault.evidence or ""):
+            raise
+        # The engine looks each of them up in its vocabulary, and says so in its library's words.
+        raise InvalidRequest(
+            "One of the tokens isn't in the model's vocabulary.", param="tokens"
+        ) from None
+    return DetokenizeReply.model_validate_json(answer)
+
+
+@router.post("/apply-template")
+async def apply_template(body: ChatRequest, request: Request) -> TemplateReply:
+    """The prompt that the model's template makes of a chat."""
+    answer = await _ask_of_chat(request, body, "/apply-template")
+    return TemplateReply.model_validate_json(answer)
+
+
+@router.post("/chat/completions/input_tokens")
+async def count_input_tokens(body: ChatRequest, request: Request) -> TokenCountReply:
+    """How many tokens a chat's prompt has; nothing is generated."""
+    answer = await _ask_of_chat(request, body, "/v1/chat/completions/input_tokens")
+    return TokenCountReply.model_validate_json(answer)
+
+
+@router.get("/lora-adapters")
+async def list_adapters(request: Request, model: ModelName = None) -> list[Adapter]:
+    """The adapters that the model was loaded with, and how strong each is."""
+    return await _adapters(_pool(request), model)
+
+
+@router.post("/lora-adapters")
+async def scale_adapters(
+    body: Annotated[list[AdapterScale], Body()], request: Request, model: ModelName = None
+) -> ScaledReply:
+    """Sets how strong each adapter is, for all requests to come; one that isn't named is left out.
+
+    It holds until the model's engine is started anew.
+    """
+    pool = _pool(request)
+    known = {adapter.id for adapter in await _adapters(pool, model)}
+    if unknown := [scale.id for scale in body if scale.id not in known]:
+        raise InvalidRequest(
+            f"The model has no adapter {unknown[0]}.",
+            param="id",
+            next_step="GET /v1/lora-adapters lists them; a load names them in lora_adapters.",
+        )
+    scales = json.dumps([scale.model_dump() for scale in body]).encode()
+    answer = await relay.ask(pool, model, None, "POST", "/lora-adapters", scales, slots=0)
+    return ScaledReply.model_validate_json(answer)
+
+
+async def _adapters(pool: Pool, model: str | None) -> list[Adapter]:
+    answer = await relay.ask(pool, model, None, "GET", "/lora-adapters", slots=0)
+    adapters = _Adapters.validate_json(answer)
+    for adapter in adapters:
+        adapter.path = PurePath(adapter.path).name
+    return adapters
+
+
+async def _ask_of_chat(request: Request, body: ChatRequest, path: str) -> bytes:
+    asked: Asked = await asked_of(body, await request.body(), request.app.state.fetcher)
+    async with _pool(request).lease(asked.model, 0, asked.task) as (engine, client):
+        return await relay.whole(engine, client, "POST", path, asked.for_engine(engine))
+
+
+def _for_engine(body: TokenizeRequest | DetokenizeRequest) -> bytes:
+    return json.dumps(body.model_dump(exclude={"model"}, exclude_none=True)).encode()
+
+
+def _pool(request: Request) -> Pool:
+    pool: Pool = request.app.state.pool
+    return pool

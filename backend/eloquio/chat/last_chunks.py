@@ -1,0 +1,53 @@
+"""The chunks that end a streamed answer: why it ended, and what it took."""
+
+import json
+import re
+from typing import Any
+
+from eloquio.chat.exchange import Exchange
+from eloquio.engines.event_blocks import data_of, events_of
+
+# In a text a quote is escaped: none of these can come from what a model writes.
+_USAGE = b'"choices":[]'
+_REASON = re.compile(rb'"finish_reason":"(\w+)"')
+
+
+class LastChunks:
+    """Notes for the exchange how its answer ended, and makes its usage what the client asked for.
+
+    An engine gives one chunk of usage for each choice, and each counts only its own tokens (seen
+    with llama-server's builds 10434 and 11434): they become one.
+    """
+
+    def __init__(self, exchange: Exchange, choices: int, *, wants_usage: bool) -> None:
+        self._exchange = exchange
+        self._choices_left = choices
+        self._wants_usage = wants_usage or exchange.trace_level != ""
+        self._completion_tokens = 0
+
+    def take(self, block: bytes) -> bytes:
+        """The block, as the client gets it."""
+        if b'"finish_reason":"' in block and (reason := _REASON.search(block)):
+            self._exchange.finish_reason = reason[1].decode()
+        if _USAGE not in block:
+            return block
+        return b"".join(self._taken(e) if _USAGE in e else e for e in events_of(block))
+
+    def _taken(self, event: bytes) -> bytes:
+        [data] = data_of(event)
+        chunk: dict[str, Any] = json.loads(data)
+        self._choices_left -= 1
+        usage = chunk.get("usage")
+        if isinstance(usage, dict):
+            self._completion_tokens += usage.get("completion_tokens") or 0
+            usage["completion_tokens"] = self._completion_tokens
+            usage["total_tokens"] = self._completion_tokens + (usage.get("prompt_tokens") or 0)
+            self._exchange.usage = usage
+        timeline = self._exchange.timeline
+        timeline.prompt_ms = (chunk.get("timings") or {}).get("prompt_ms") or timeline.prompt_ms
+        if self._choices_left > 0 or not self._wants_usage:
+            return b""
+        if self._exchange.trace_level:
+            timeline.ends()
+            chunk["trace"] = self._exchange.trace()
+        return b"data: " + json.dumps(chunk, separators=(",", ":")).encode() + b"\n\n"

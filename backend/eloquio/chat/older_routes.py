@@ -1,0 +1,78 @@
+"""The generation that older scripts ask for: prompts in, pieces of text out."""
+
+import json
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from typing import Any
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from eloquio.chat.answer import Answer, StreamedAnswer
+from eloquio.chat.exchange import Exchange
+from eloquio.chat.generation import generate
+from eloquio.chat.request import asked_of
+from eloquio.chat.schema import ChatRequest, Message
+from eloquio.engines.event_blocks import data_of
+
+router = APIRouter(tags=["chat"])
+
+_REPLIES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Pieces of the answer, then `[DONE]`.",
+        "content": {"text/event-stream": {}},
+    }
+}
+
+
+class GenerateRequest(BaseModel):
+    """A field that is left out is left to the model's recommended sampling."""
+
+    messages: list[Message] = Field(min_length=1)
+    system_prompt: str = ""
+    model: str | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    max_new_tokens: int | None = None
+    repetition_penalty: float | None = None
+    image_base64: str | None = None
+
+    def as_chat(self) -> dict[str, Any]:
+        fields = self.model_dump(exclude_none=True, exclude={"system_prompt", "max_new_tokens"})
+        if self.max_new_tokens is not None:
+            fields["max_tokens"] = self.max_new_tokens
+        if self.system_prompt:
+            system = {"role": "system", "content": self.system_prompt}
+            fields["messages"] = [system, *fields["messages"]]
+        return fields | {"stream": True}
+
+
+@router.post("/generate/stream", response_class=Response, status_code=200, responses=_REPLIES)
+async def generate_stream(body: GenerateRequest, request: Request) -> Answer:
+    """The older form of a chat: frames `{"content": …}`, each with the next piece of text."""
+    exchange = Exchange.of(request, is_stream=True)
+    fields = body.as_chat()
+    chat = ChatRequest.model_validate(fields)
+    asked = await asked_of(chat, json.dumps(fields).encode(), request.app.state.fetcher)
+    blocks = generate(request.app.state.pool, asked, exchange)
+    return StreamedAnswer(request, exchange, _frames(blocks))
+
+
+async def _frames(blocks: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    async with aclosing(blocks):
+        async for block in blocks:
+            if frames := b"".join(_frame(text) for text in _texts(block)):
+                yield frames
+
+
+def _texts(block: bytes) -> Iterator[str]:
+    for data in data_of(block):
+        for choice in json.loads(data)["choices"]:
+            if text := choice["delta"].get("content"):
+                yield text
+
+
+def _frame(text: str) -> bytes:
+    return b"data: " + json.dumps({"content": text}).encode() + b"\n\n"

@@ -1,0 +1,178 @@
+"""What is mended in a request that is right, and what stays as it came."""
+
+import copy
+import json
+
+import pytest
+
+from eloquio.chat import mends
+from eloquio.chat.schema import ChatRequest
+from fixtures.calling import TOOLS
+
+USER = {"role": "user", "content": "Hi"}
+
+
+def mended(**fields):
+    """The fields that come out other than they went in; a mend that is due has to be known."""
+    request = {"messages": [USER]} | fields
+    before = copy.deepcopy(request)
+    after = mends.mended(request)
+    assert request == before
+    assert mends.are_needed(ChatRequest.model_validate(request)) == (after != before)
+    names = before.keys() | after.keys()
+    return {name: after.get(name) for name in names if after.get(name) != before.get(name)}
+
+
+def test_a_plain_chat_needs_no_mend():
+    assert mended() == {}
+    assert mended(tools=TOOLS, tool_choice="auto", parallel_tool_calls=False) == {}
+    assert mended(response_format={"type": "text"}, stream=True, reasoning_effort="low") == {}
+
+
+def test_a_repetition_penalty_gets_the_engines_name():
+    assert mended(repetition_penalty=1.3) == {"repetition_penalty": None, "repeat_penalty": 1.3}
+
+
+def test_the_engines_own_name_wins_over_ours():
+    assert mended(repetition_penalty=1.3, repeat_penalty=1.1) == {"repetition_penalty": None}
+
+
+@pytest.mark.parametrize("thinks", [True, False])
+def test_thinking_is_an_argument_of_the_template(thinks):
+    changed = mended(enable_thinking=thinks)
+    assert changed["chat_template_kwargs"] == {"enable_thinking": thinks}
+
+
+def test_an_argument_of_the_template_that_was_given_wins():
+    given = {"enable_thinking": False, "documents": []}
+    assert mended(enable_thinking=True, chat_template_kwargs=given) == {"enable_thinking": None}
+
+
+def test_any_json_object_is_described_by_a_schema():
+    changed = mended(response_format={"type": "json_object"})
+    assert changed["response_format"]["type"] == "json_schema"
+    assert changed["response_format"]["json_schema"]["schema"] == {"type": "object"}
+
+
+def test_a_schema_beside_json_object_is_kept():
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    changed = mended(response_format={"type": "json_object", "schema": schema})
+    assert changed["response_format"]["json_schema"]["schema"] == schema
+
+
+def test_of_the_tools_the_chosen_one_is_left_and_required():
+    choice = {"type": "function", "function": {"name": "beta"}}
+    changed = mended(tools=TOOLS, tool_choice=choice)
+    assert changed == {
+        "tools": TOOLS[1:],
+        "tool_choice": "required",
+        "parallel_tool_calls": False,
+    }
+
+
+def test_tools_that_may_not_be_called_are_left_out():
+    assert mended(tools=TOOLS, tool_choice="none") == {"tools": None, "tool_choice": None}
+
+
+def test_the_chosen_tokens_probability_is_asked_for_without_alternatives_too():
+    assert mended(logprobs=True) == {"top_logprobs": 1}
+    assert mended(logprobs=True, top_logprobs=3) == {}
+
+
+@pytest.mark.parametrize(
+    ("reply", "content"),
+    [
+        ({}, ""),
+        ({"reasoning_content": "Hm."}, ""),
+        ({"refusal": "No."}, "No."),
+        (
+            {"content": [{"type": "refusal", "refusal": "No."}]},
+            [{"type": "text", "text": "No."}],
+        ),
+    ],
+)
+def test_a_reply_without_a_text_gets_one(reply, content):
+    message = {"role": "assistant"} | reply
+    changed = mended(messages=[USER, message, USER])
+    assert changed["messages"] == [USER, message | {"content": content}, USER]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"content": ""},
+        {"content": "Hello."},
+        {"content": [{"type": "text", "text": "Hello."}]},
+        {"tool_calls": [{"function": {"name": "alpha", "arguments": "{}"}}]},
+    ],
+)
+def test_any_other_reply_stays_as_it_came(reply):
+    assert mended(messages=[USER, {"role": "assistant"} | reply, USER]) == {}
+
+
+# One call -------------------------------------------------------------------------------------
+
+
+def chunk(delta, finish_reason=None):
+    return {"id": "a", "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}
+
+
+def calls(*indexes):
+    return {"tool_calls": [{"index": index, "function": {"arguments": "{"}} for index in indexes]}
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        chunk({"role": "assistant", "content": None}),
+        chunk({"content": "Well."}),
+        chunk(calls(0)),
+        chunk({}, "tool_calls"),
+        {"choices": [], "usage": {"total_tokens": 3}},
+    ],
+)
+def test_what_holds_no_second_call_is_the_same_chunk(kept):
+    assert mends.with_one_call(kept) is kept
+
+
+def test_a_chunk_of_the_second_call_alone_is_dropped():
+    assert mends.with_one_call(chunk(calls(1))) is None
+
+
+def test_from_a_chunk_of_two_calls_the_second_is_taken_and_nothing_else():
+    given = chunk({"content": "x"} | calls(0, 1), "tool_calls")
+    before = copy.deepcopy(given)
+    assert mends.with_one_call(given) == chunk({"content": "x"} | calls(0), "tool_calls")
+    assert given == before
+
+
+def test_an_end_is_told_though_it_came_with_the_second_call():
+    assert mends.with_one_call(chunk(calls(1), "tool_calls")) == chunk({}, "tool_calls")
+
+
+@pytest.mark.parametrize(
+    ("fields", "one"),
+    [
+        ({}, False),
+        ({"parallel_tool_calls": True}, False),
+        ({"parallel_tool_calls": False}, True),
+        ({"tool_choice": {"type": "function", "function": {"name": "beta"}}}, True),
+        ({"tool_choice": "required"}, False),
+    ],
+)
+def test_one_call_is_asked_for_by_its_field_or_by_a_name(fields, one):
+    request = ChatRequest.model_validate({"messages": [USER], "tools": TOOLS} | fields)
+    assert mends.takes_one_call(request) is one
+
+
+def test_of_a_block_the_events_of_the_first_call_and_of_the_end_are_left():
+    chunks = [chunk(calls(0)), chunk(calls(1)), chunk({}, "tool_calls")]
+    block = b"".join(b"data: %s\n\n" % json.dumps(told).encode() for told in chunks)
+    left = mends.one_call_of(block).decode().split("\n\n")
+    assert left.pop() == ""
+    assert [json.loads(event.removeprefix("data: ")) for event in left] == [chunks[0], chunks[2]]
+
+
+def test_a_block_without_calls_is_the_same_bytes():
+    block = b'data: {"choices":[{"delta":{"content":"\\u00e9"}}]}\n\n: still there\n\n'
+    assert mends.one_call_of(block) is block

@@ -1,0 +1,213 @@
+"""What a chat request may hold, and by which name the rest is refused."""
+
+import timeit
+
+import pytest
+from pydantic import ValidationError
+
+from eloquio.chat.schema import ChatRequest
+from eloquio.errors import EloquioError, InvalidRequest, NotImplementedHere
+from fixtures.calling import MESSAGES, TOOLS
+
+USER = {"role": "user", "content": "Hi"}
+BETA = {"type": "function", "function": {"name": "beta"}}
+
+
+def request(**fields):
+    return ChatRequest.model_validate({"messages": [USER]} | fields)
+
+
+def refused(**fields):
+    """The field's name as it is told, and why."""
+    try:
+        request(**fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        return ".".join(str(part) for part in first["loc"]), first["msg"]
+    except EloquioError as error:
+        return error.param, error.message
+    return None
+
+
+def nested(levels):
+    value = "bottom"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"messages": MESSAGES, "tools": TOOLS, "tool_choice": BETA, "parallel_tool_calls": False},
+        {"messages": [{"role": "assistant"}, USER]},
+        {"messages": [{"role": "assistant", "content": ""}, USER]},
+        {"messages": [{"role": "developer", "content": [{"type": "text", "text": "Hi"}]}]},
+        {"messages": [{"role": "tool", "tool_call_id": "a", "content": "1"}]},
+        {"messages": [{"role": "user", "content": "\N{WAVING HAND SIGN}"}]},
+        {"stop": "x"},
+        {"stop": ["x"] * 16},
+        {"logit_bias": {"15": -100, "16": 2.5}},
+        {"response_format": {"type": "json_object"}},
+        {"response_format": {"type": "json_schema", "json_schema": {"schema": {}}}},
+        {"logprobs": True, "top_logprobs": 20},
+        {"stream": True, "stream_options": {"include_usage": True}},
+        {"temperature": 0, "top_p": 0, "min_p": 1, "top_k": -1, "seed": -1, "n": 1},
+        {"seed": 7.0, "max_tokens": 5, "max_completion_tokens": 5},
+        {"tool_choice": "none"},
+        {"reasoning_effort": "minimal", "verbosity": "medium", "modalities": ["text"]},
+        {"store": False, "service_tier": "auto", "user": "me", "metadata": {"a": "b"}},
+        {"audio": None, "functions": None, "stop": None, "tools": None, "stream": None},
+        {"unknown": {"deep": [1, "x", None, True]}},
+        {"unknown": nested(99)},
+    ],
+)
+def test_what_is_right_is_taken(fields):
+    assert refused(**fields) is None
+
+
+@pytest.mark.parametrize(
+    ("messages", "param"),
+    [
+        ([], "messages"),
+        ("Hi", "messages"),
+        ([{"content": "Hi"}], "messages.0.role"),
+        ([{"role": "robot", "content": "Hi"}], "messages.0.role"),
+        ([USER, {"role": "user"}], "messages.1"),
+        ([{"role": "system", "content": None}], "messages.0"),
+        ([{"role": "tool", "content": "1"}], "messages.0"),
+        ([{"role": "user", "content": 5}], "messages.0.content"),
+        ([{"role": "user", "content": []}], "messages.0.content"),
+        ([{"role": "user", "content": ["Hi"]}], "messages.0.content"),
+        ([{"role": "user", "content": [{"text": "Hi"}]}], "messages.0.content"),
+        ([{"role": "user", "content": [{"type": "text"}]}], "messages.0.content"),
+        ([{"role": "assistant", "tool_calls": [{}]}], "messages.0.tool_calls.0.function"),
+    ],
+)
+def test_messages_that_are_none_are_refused(messages, param):
+    assert refused(messages=messages)[0] == param
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("stop", 3),
+        ("stop", ""),
+        ("stop", ["x", ""]),
+        ("stop", ["x"] * 17),
+        ("logit_bias", [15]),
+        ("logit_bias", {"word": 1}),
+        ("logit_bias", {"15": 101}),
+        ("logit_bias", {"15": False}),
+        ("response_format", "json"),
+        ("response_format", {"type": "yaml"}),
+        ("response_format", {"type": "json_schema"}),
+        ("response_format", {"type": "json_schema", "json_schema": {"name": "a"}}),
+        ("response_format", {"type": "json_schema", "json_schema": {"schema": "a"}}),
+        ("top_logprobs", 5),
+        ("top_logprobs", "5"),
+        ("stream_options", {"include_usage": True}),
+        ("temperature", -1),
+        ("temperature", 2.1),
+        ("temperature", "1"),
+        ("temperature", True),
+        ("top_p", 7),
+        ("top_p", -0.1),
+        ("min_p", 1.5),
+        ("top_k", -2),
+        ("max_tokens", 0),
+        ("max_tokens", 1.5),
+        ("max_completion_tokens", 0),
+        ("frequency_penalty", 2.5),
+        ("presence_penalty", -2.5),
+        ("repetition_penalty", 0),
+        ("n", 0),
+        ("n", 129),
+        ("n", True),
+        ("seed", "7"),
+        ("seed", 2**63),
+        ("stream", "yes"),
+        ("logprobs", 1),
+        ("tools", "alpha"),
+        ("tools", [{"type": "function"}]),
+        ("tools", [{"type": "function", "function": {"name": "two words"}}]),
+        ("tools", [{"type": "function", "function": {"name": "a" * 65}}]),
+        ("tools", [{"type": "function", "function": {"name": "a", "parameters": []}}]),
+        ("tool_choice", "auto"),
+        ("tool_choice", "any"),
+        ("tool_choice", BETA),
+        ("parallel_tool_calls", "no"),
+        ("reasoning_effort", "huge"),
+        ("use_adapter", 3),
+        ("cancel_id", ""),
+        ("cancel_id", "a" * 129),
+        ("functions", []),
+        ("function_call", "auto"),
+    ],
+)
+def test_a_field_that_is_wrong_is_refused_by_its_name(name, value):
+    param, message = refused(**{name: value})
+    assert param.split(".")[0] == name
+    assert message.rstrip(".")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"stream": True, "stream_options": True},
+        {"stream": True, "stream_options": {"include_usage": "yes"}},
+        {"logprobs": True, "top_logprobs": 21},
+        {"logprobs": False, "top_logprobs": 0},
+        {"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "gamma"}}},
+        {"max_tokens": 5, "max_completion_tokens": 6},
+    ],
+)
+def test_fields_that_do_not_fit_together_are_refused(fields):
+    assert refused(**fields)[0].split(".")[0] in fields
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"audio": {"voice": "alloy", "format": "wav"}},
+        {"modalities": ["text", "audio"]},
+        {"web_search_options": {}},
+        {"store": True},
+        {"service_tier": "flex"},
+        {"verbosity": "low"},
+        {"tools": [{"type": "custom", "custom": {"name": "a"}}]},
+        {"tools": TOOLS, "tool_choice": {"type": "allowed_tools", "allowed_tools": {}}},
+    ],
+)
+def test_what_no_local_model_can_do_is_refused_and_never_ignored(fields):
+    with pytest.raises(NotImplementedHere) as refusal:
+        request(**fields)
+    assert refusal.value.param in fields
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"messages": [{"role": "user", "content": "\ud800"}]}, "messages"),
+        ({"messages": [{"role": "user", "content": "Hi", "name": "\udfff"}]}, "messages"),
+        ({"unknown": {"\ud800": 1}}, "unknown"),
+        ({"unknown": [float("nan")]}, "unknown"),
+        ({"temperature": float("inf")}, "temperature"),
+        ({"unknown": 10**400}, "unknown"),
+        ({"\ud800": 1}, None),
+        ({"unknown": nested(101)}, "unknown"),
+    ],
+)
+def test_what_json_cannot_carry_is_refused(fields, param):
+    with pytest.raises(InvalidRequest) as refusal:
+        request(**fields)
+    assert refusal.value.param == param
+
+
+def test_a_long_picture_costs_no_more_than_a_short_one():
+    def seconds(size):
+        part = {"type": "image_url", "image_url": {"url": "data:" + "A" * size}}
+        messages = [{"role": "user", "content": [part]}]
+        return min(timeit.repeat(lambda: request(messages=messages), number=20, repeat=10))
+
+    assert seconds(50_000_000) < 50 * seconds(50)

@@ -1,0 +1,157 @@
+"""A picture as a request brings it: in base64, in a data URL, or at an address."""
+
+import asyncio
+import base64
+import threading
+from io import BytesIO
+from urllib.parse import quote
+
+import pytest
+from PIL import Image
+
+from eloquio.errors import (
+    ImageFormatUnsupported,
+    ImageTooLarge,
+    InvalidImage,
+    RemoteMediaFailed,
+    RemoteMediaRefused,
+)
+from eloquio.media import conversion, pictures
+from eloquio.media.fetcher import Fetcher
+from eloquio.media.pictures import for_engine
+from fixtures.picture_files import FILES, HEIGHT, WIDTH
+from fixtures.web import answer, web
+
+pytestmark = pytest.mark.anyio
+
+PNG, WEBP = FILES["png"](), FILES["lossless webp"]()
+BASE64 = base64.b64encode(PNG).decode()
+PNG_URL = f"data:image/png;base64,{BASE64}"
+
+
+async def converted(source, fetch=None):
+    return await for_engine(source, "messages.0.content.1.image_url.url", fetch)
+
+
+def image_in(url: str) -> Image.Image:
+    head, _, content = url.partition(",")
+    assert head in ("data:image/png;base64", "data:image/jpeg;base64")
+    return Image.open(BytesIO(base64.b64decode(content, validate=True)))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        PNG_URL,
+        BASE64,
+        BASE64.rstrip("="),
+        f"DATA:Image/PNG;BASE64,{BASE64}",
+        f"data:;base64,{BASE64}",
+        f"data:image/jpeg;base64,{BASE64}",
+        f"data:image/png;name=a.png;base64,{BASE64}",
+        f"data:image/png;base64,{quote(BASE64, safe='')}",
+        f"data:image/png,{quote(PNG)}",
+        base64.encodebytes(PNG).decode(),
+    ],
+    ids=[
+        *("data URL", "bare", "without padding", "capitals", "without a type", "a wrong type"),
+        *("with a name", "escaped", "without base64", "in lines"),
+    ],
+)
+async def test_a_picture_is_taken_in_each_way_it_can_be_written(source):
+    assert await converted(source) == PNG_URL
+
+
+async def test_what_the_engine_cannot_read_becomes_what_it_can():
+    url = await converted("data:image/webp;base64," + base64.b64encode(WEBP).decode())
+    image = image_in(url)
+    assert (image.format, image.size) == ("PNG", (WIDTH, HEIGHT))
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        ("", InvalidImage),
+        ("data:image/png;base64,", InvalidImage),
+        ("data:image/png;base64", InvalidImage),
+        ("data:image/png;base64,not-base64!", InvalidImage),
+        ("A", InvalidImage),
+        ("AA=AAA==", InvalidImage),
+        ("\u00e4\u00f6\u00fc", InvalidImage),
+        ("localhost/a.png", InvalidImage),
+        (PNG_URL[:-40], InvalidImage),
+        ("/etc/passwd", ImageFormatUnsupported),
+        ("data:image/svg+xml,<svg/>", ImageFormatUnsupported),
+        (
+            "data:image/png;base64," + base64.b64encode(b"plain text").decode(),
+            ImageFormatUnsupported,
+        ),
+        ("http://127.0.0.1/a.png", RemoteMediaRefused),
+        ("https://example.com/a.png", RemoteMediaRefused),
+        ("file:///etc/passwd", RemoteMediaRefused),
+        ("blob:http://localhost/a", RemoteMediaRefused),
+    ],
+)
+async def test_what_is_no_picture_is_refused_by_the_name_of_its_field(source, error):
+    with pytest.raises(error) as refused:
+        await converted(source)
+    body = refused.value.body()["error"]
+    assert body["param"] == "messages.0.content.1.image_url.url"
+    assert body["next_step"]
+    assert "/" not in body["message"]
+    assert "Traceback" not in str(body)
+
+
+async def test_an_address_is_refused_with_the_way_to_allow_it():
+    with pytest.raises(RemoteMediaRefused) as refused:
+        await converted("https://example.com/a.png")
+    assert refused.value.status == 400
+    assert "ELOQUIO_ALLOW_REMOTE_MEDIA" in refused.value.next_step
+    assert "data URL" in refused.value.next_step
+
+
+async def test_a_picture_with_too_many_bytes_is_refused_with_both_numbers(monkeypatch):
+    monkeypatch.setattr(pictures, "LARGEST_PICTURE_BYTES", len(PNG) - 1)
+    with pytest.raises(ImageTooLarge) as refused:
+        await converted(PNG_URL)
+    assert str(len(PNG)) in refused.value.message
+    assert str(len(PNG) - 1) in refused.value.message
+
+
+async def test_a_picture_at_an_allowed_address_is_fetched_and_converted():
+    replies = {"/a.webp": answer(body=WEBP), "/text": answer(body=b"no picture")}
+    async with web(replies.get) as server:
+        fetch = Fetcher(may_connect=lambda address, port: port == server.port)
+        address = f"http://127.0.0.1:{server.port}"
+        assert image_in(await converted(f"{address}/a.webp", fetch)).size == (WIDTH, HEIGHT)
+        with pytest.raises(ImageFormatUnsupported):
+            await converted(f"{address}/text", fetch)
+
+
+async def test_a_picture_at_an_address_has_as_few_bytes_as_any(monkeypatch):
+    monkeypatch.setattr(pictures, "LARGEST_PICTURE_BYTES", len(PNG) - 1)
+    async with web(lambda _: answer(body=PNG)) as server:
+        fetch = Fetcher(may_connect=lambda address, port: port == server.port)
+        with pytest.raises(RemoteMediaFailed) as failed:
+            await converted(f"http://127.0.0.1:{server.port}/a.png", fetch)
+    assert failed.value.param == "messages.0.content.1.image_url.url"
+
+
+async def test_the_event_loop_goes_on_while_pictures_are_converted_a_few_at_once(monkeypatch):
+    release, under_way, most = threading.Event(), [], []
+    convert = conversion.readable_by_engine
+
+    def held_up(data):
+        under_way.append(data)
+        most.append(len(under_way))
+        assert release.wait(30)
+        under_way.pop()
+        return convert(data)
+
+    monkeypatch.setattr(conversion, "readable_by_engine", held_up)
+    tasks = [asyncio.create_task(converted(PNG_URL)) for _ in range(8)]
+    while not under_way:
+        await asyncio.sleep(0)
+    release.set()
+    assert await asyncio.gather(*tasks) == [PNG_URL] * 8
+    assert max(most) <= 2

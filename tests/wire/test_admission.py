@@ -1,0 +1,131 @@
+"""Who is let in, who waits, and who is told to come back: before any byte of an answer."""
+
+import asyncio
+
+import aiohttp
+import httpx2 as httpx
+import psutil
+import pytest
+
+from fixtures.pools import until
+from fixtures.running import place, serving
+
+pytestmark = pytest.mark.anyio
+
+QUESTION = [{"role": "user", "content": "Go on."}]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, tiny_model):
+    home = tmp_path_factory.mktemp("admission") / "home"
+    place(tiny_model, home / "models" / "tiny.gguf")
+    with serving(home, "--no-load-on-start", ELOQUIO_MAX_QUEUED="2") as running:
+        body = {"model_path": "tiny", "n_parallel": 1}
+        httpx.post(f"{running.url}/v1/load", json=body, timeout=60).raise_for_status()
+        yield running
+
+
+@pytest.fixture
+async def session(server):
+    connector = aiohttp.TCPConnector(limit=0, force_close=True)
+    async with aiohttp.ClientSession(server.url, connector=connector) as session:
+        yield session
+
+
+class Asked:
+    def __init__(self, session, max_tokens=7000, **fields):
+        self.body = {"messages": QUESTION, "stream": True, "max_tokens": max_tokens} | fields
+        self.received = b""
+        self.task = asyncio.create_task(self.read(session))
+
+    async def read(self, session):
+        async with session.post("/v1/chat/completions", json=self.body) as reply:
+            async for piece in reply.content.iter_any():
+                self.received += piece
+            return reply.status, reply.headers
+
+
+async def engine(session):
+    async with session.get("/v1/status") as reply:
+        return (await reply.json())["engines"][0]
+
+
+async def until_engine_is(session, **expected):
+    async with asyncio.timeout(30):
+        while not expected.items() <= (await engine(session)).items():
+            await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_full_queue_is_told_by_a_real_429_and_the_others_are_answered(session, stream):
+    going = Asked(session)
+    await until(lambda: going.received)
+    waiting = [Asked(session, max_tokens=3), Asked(session, max_tokens=3)]
+    await until_engine_is(session, busy=1, queued=2)
+    status, headers = await Asked(session, stream=stream).task
+    assert status == 429
+    assert int(headers["retry-after"]) > 0
+    assert headers["content-type"] == "application/json"
+    assert not any(asked.received for asked in waiting)
+    going.task.cancel()
+    for asked in waiting:
+        assert (await asked.task)[0] == 200
+        assert asked.received.endswith(b"data: [DONE]\n\n")
+
+
+async def test_the_queue_is_served_in_the_order_of_coming(session):
+    going = Asked(session)
+    await until(lambda: going.received)
+    ended = []
+    queue = []
+    for number in range(2):
+        asked = Asked(session, max_tokens=2)
+        asked.task.add_done_callback(lambda _, number=number: ended.append(number))
+        queue.append(asked)
+        await until_engine_is(session, queued=number + 1)
+    going.task.cancel()
+    await asyncio.gather(*(asked.task for asked in queue))
+    assert ended == [0, 1]
+
+
+async def test_a_slow_reader_holds_up_the_engine_and_not_the_memory(session, server):
+    async with session.post(
+        "/v1/chat/completions",
+        json={
+            "messages": QUESTION,
+            "stream": True,
+            "max_tokens": 8000,
+            "logprobs": True,
+            "top_logprobs": 20,
+        },
+    ) as reply:
+        # Nothing is read: what the sockets hold is full long before the answer's 20 MB are made.
+        await reply.content.readany()
+        before = await resident_bytes(server)
+        async with asyncio.timeout(60):
+            last = None
+            while (now := await engine_cpu(session)) != last:
+                last = now
+                await asyncio.sleep(1.0)
+        assert await resident_bytes(server) - before < 10_000_000
+    await until_engine_is(session, busy=0)
+
+
+async def engine_cpu(session):
+    """Seconds, in tenths: an engine that waits for its reader needs none."""
+    times = psutil.Process((await engine(session))["pid"]).cpu_times()
+    return round(times.user + times.system, 1)
+
+
+async def resident_bytes(server):
+    return psutil.Process(server.process.pid).memory_info().rss
+
+
+async def test_what_does_not_fit_the_context_is_refused_with_both_numbers(session):
+    long = [{"role": "user", "content": "word " * 9000}]
+    async with session.post("/v1/chat/completions", json={"messages": long}) as reply:
+        assert reply.status == 400
+        error = (await reply.json())["error"]
+    assert error["code"] == "context_length_exceeded"
+    assert "8192" in error["message"]
+    assert any(int(word) > 9000 for word in error["message"].split() if word.isdigit())
