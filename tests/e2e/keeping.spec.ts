@@ -30,8 +30,10 @@ test("a prompt outlives a reload right after it was sent", async ({ page }) => {
   await expect(stopButton(page)).toBeVisible();
   await page.reload();
   await expect(page.getByRole("article", { name: "Prompt" })).toContainText("about a mountain");
-  await expect(replies(page).last()).toContainText("interrupted when the page was closed");
-  await page.getByRole("button", { name: "Regenerate" }).click();
+  // The server had it, and the answer goes on; or it hadn't, and it is asked for again.
+  const regenerate = page.getByRole("button", { name: "Regenerate" });
+  await expect(stopButton(page).or(regenerate)).toBeVisible();
+  if (await regenerate.isVisible()) await regenerate.click();
   await expect(replies(page).last()).toContainText(/\w+ \w+ \w+/);
   await stopButton(page).click();
 });

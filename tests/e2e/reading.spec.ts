@@ -124,7 +124,7 @@ for (const colorScheme of ["light", "dark"] as const) {
     await expect(page.getByRole("dialog", { name: "Chat settings" })).toBeVisible();
     expect(await seriousFaults(page)).toEqual([]);
     await page.getByRole("dialog").getByRole("button", { name: "Close" }).click();
-    for (const name of ["Models", "Settings"]) {
+    for (const name of ["Models", "Activity", "Settings"]) {
       await page.getByRole("link", { name }).click();
       await expect(page.getByRole("heading", { name, level: 1 })).toBeVisible();
       expect(await seriousFaults(page)).toEqual([]);

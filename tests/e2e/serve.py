@@ -1,7 +1,8 @@
 """Starts a real Eloquio with a home of its own for the end-to-end tests, and clears up after it.
 
 Usage: serve.py PORT. The built-in model comes from ELOQUIO_TEST_MODEL or the one that the set-up
-keeps in `.venv`; a second, tiny one is written into a model folder, for switching.
+keeps in `.venv`; a second, tiny one is written into a model folder, for switching, and one more
+with a projector, for pictures.
 """
 
 import os
@@ -16,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from fixtures.tiny_engine import write_tiny_model  # noqa: E402
+from fixtures.tiny_vision import write_tiny_projector  # noqa: E402
 
 BUILT_IN = "smollm2-135m-instruct.gguf"
 
@@ -50,6 +52,8 @@ def main(port: str) -> int:
         built_in.parent.mkdir(parents=True)
         shutil.copyfile(test_model(), built_in)
         write_tiny_model(test_model(), models / "tiny.gguf")
+        write_tiny_model(test_model(), models / "seeing" / "eyes.gguf")
+        write_tiny_projector(models / "seeing" / "mmproj-eyes.gguf")
         serve = [sys.executable, "-m", "eloquio", "serve", "--no-browser", "--port", port]
         server = subprocess.Popen(
             [*serve, "--home", str(home), "--model-dir", str(models)], env=environment(home)

@@ -9,22 +9,37 @@ import {
 
 export const BUILT_IN = "builtin/smollm2-135m-instruct";
 export const TINY = "tiny";
+/** A tiny one that is shown pictures, and makes nothing of them. */
+export const SEEING = "seeing/eyes";
 
 /** Playwright's test, in a browser whose chats leave no word and no length to chance. */
 export const test = plainTest.extend({
-  context: async ({ context }, use) => {
+  context: async ({ context, request }, use) => {
     await withoutChance(context);
     await use(context);
+    await endRuns(request);
   },
 });
 
 /** Sets in a browser that has no settings yet that the likeliest token is taken, and not for ever. */
 export async function withoutChance(context: BrowserContext): Promise<void> {
   const settings = { systemPrompt: "", sampling: { temperature: 0, max_tokens: 1000 } };
-  const kept = { state: { byModel: { [BUILT_IN]: settings, [TINY]: settings } }, version: 0 };
+  const kept = {
+    state: { byModel: { [BUILT_IN]: settings, [TINY]: settings, [SEEING]: settings } },
+    version: 0,
+  };
   await context.addInitScript((value) => {
     localStorage["eloquio.chat.settings"] ??= value;
   }, JSON.stringify(kept));
+}
+
+/** Ends what the test left under way: a reply goes on when its page is closed. */
+async function endRuns(request: APIRequestContext): Promise<void> {
+  const { data } = (await (await request.get("/v1/runs")).json()) as {
+    data: { id: string; status: string }[];
+  };
+  for (const { id, status } of data)
+    if (status === "queued" || status === "running") await request.post(`/v1/runs/${id}/cancel`);
 }
 
 type Status = {
@@ -63,6 +78,19 @@ export async function openChat(page: Page): Promise<void> {
   await page.goto("/");
   await expect(page.getByText(/answers from this machine/)).toBeVisible();
   await expect(composer(page)).toBeFocused();
+}
+
+/** Pastes a picture of one dot into the composer. */
+export async function pastePicture(page: Page): Promise<void> {
+  await composer(page).evaluate((target) => {
+    const dot =
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+    const bytes = Uint8Array.from(atob(dot), (letter) => letter.charCodeAt(0));
+    const clipboardData = new DataTransfer();
+    clipboardData.items.add(new File([bytes], "dot.png", { type: "image/png" }));
+    target.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true }));
+  });
+  await expect(page.getByRole("img", { name: "Attached, number 1" })).toBeVisible();
 }
 
 export async function ask(page: Page, text: string): Promise<void> {

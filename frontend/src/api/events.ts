@@ -28,15 +28,28 @@ export async function* readEvents(
   }
 }
 
-function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+const FIRST_PAUSE_MILLISECONDS = 500;
+const LONGEST_PAUSE_MILLISECONDS = 10_000;
+
+/**
+ * The time to wait after so many failures in a row; over at once when `signal` aborts, the network is
+ * back, or the person looks at the page again.
+ */
+export function growingPause(failures: number, signal?: AbortSignal): Promise<void> {
+  const milliseconds = FIRST_PAUSE_MILLISECONDS * 2 ** (failures - 1);
   return new Promise((resolve) => {
-    const done = () => {
+    const over = new AbortController();
+    const end = () => {
       clearTimeout(timer);
-      signal.removeEventListener("abort", done);
+      over.abort();
       resolve();
     };
-    const timer = setTimeout(done, milliseconds);
-    signal.addEventListener("abort", done);
+    const timer = setTimeout(end, Math.min(milliseconds, LONGEST_PAUSE_MILLISECONDS));
+    const listening = { signal: over.signal };
+    signal?.addEventListener("abort", end, listening);
+    addEventListener("online", end, listening);
+    document.addEventListener("visibilitychange", () => document.hidden || end(), listening);
+    if (signal?.aborted) end();
   });
 }
 
@@ -75,6 +88,6 @@ export async function followEvents(path: string, options: FollowOptions): Promis
       onLost?.(toApiError(thrown));
     }
     failures += 1;
-    await pause(Math.min(500 * 2 ** (failures - 1), 10_000), signal);
+    await growingPause(failures, signal);
   }
 }

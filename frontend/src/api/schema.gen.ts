@@ -28,6 +28,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/apply-template": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Apply Template
+         * @description The prompt that the model's template makes of a chat.
+         */
+        post: operations["apply_template_v1_apply_template_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Cancel
+         * @description End the answer that was asked for with this `cancel_id`, whatever it waits for.
+         */
+        post: operations["cancel_v1_cancel_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/chat/completions": {
         parameters: {
             query?: never;
@@ -39,9 +79,109 @@ export interface paths {
         put?: never;
         /**
          * Create Chat Completion
-         * @description OpenAI's chat completions. The engine's bytes are the answer's bytes.
+         * @description OpenAI's chat completions. A stream's bytes are the engine's.
          */
         post: operations["create_chat_completion_v1_chat_completions_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/chat/completions/input_tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Count Input Tokens
+         * @description How many tokens a chat's prompt has; nothing is generated.
+         */
+        post: operations["count_input_tokens_v1_chat_completions_input_tokens_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/completions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Completion
+         * @description OpenAI's completions: the model goes on with the prompt itself.
+         */
+        post: operations["create_completion_v1_completions_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/detokenize": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Detokenize
+         * @description The text that tokens stand for.
+         */
+        post: operations["detokenize_v1_detokenize_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/embeddings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Embeddings
+         * @description OpenAI's embeddings, by a model that is made for them.
+         */
+        post: operations["create_embeddings_v1_embeddings_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/generate/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Generate Stream
+         * @description The older form of a chat: frames `{"content": …}`, each with the next piece of text.
+         */
+        post: operations["generate_stream_v1_generate_stream_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -128,6 +268,114 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read Logs
+         * @description The engines' own logs: the last lines of each, and then what they write.
+         *
+         *     With `model`, of that one only, be it loaded already or later.
+         */
+        get: operations["read_logs_v1_logs_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/lora-adapters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Adapters
+         * @description The adapters that the model was loaded with, and how strong each is.
+         */
+        get: operations["list_adapters_v1_lora_adapters_get"];
+        put?: never;
+        /**
+         * Scale Adapters
+         * @description Sets how strong each adapter is, for all requests to come; one that isn't named is left out.
+         *
+         *     It holds until the model's engine is started anew.
+         */
+        post: operations["scale_adapters_v1_lora_adapters_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Message
+         * @description Anthropic's messages.
+         */
+        post: operations["create_message_v1_messages_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/messages/count_tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Count Message Tokens
+         * @description How many tokens the model would read, its template's own among them.
+         */
+        post: operations["count_message_tokens_v1_messages_count_tokens_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/metrics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read Metrics
+         * @description What was counted since the start and what is now, as Prometheus reads it.
+         */
+        get: operations["read_metrics_v1_metrics_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/models": {
         parameters: {
             query?: never;
@@ -179,6 +427,106 @@ export interface paths {
         get: operations["ready_v1_ready_get"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List Requests
+         * @description The newest first, those under way among them. They hold nothing of what was said.
+         */
+        get: operations["list_requests_v1_requests_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/requests/{request_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get Request
+         * @description One of them, with each step of it where X-Trace-Level asked for that.
+         */
+        get: operations["get_request_v1_requests__request_id__get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rerank": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rerank
+         * @description How relevant each document is for the query, by a reranker; the most relevant first.
+         */
+        post: operations["rerank_v1_rerank_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/responses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Create Response
+         * @description OpenAI's responses. Nothing is stored: a request holds its whole conversation.
+         */
+        post: operations["create_response_v1_responses_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/responses/input_tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Count Input Tokens
+         * @description How many tokens the model would read, its template's own among them.
+         */
+        post: operations["count_input_tokens_v1_responses_input_tokens_post"];
         delete?: never;
         options?: never;
         head?: never;
@@ -356,6 +704,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/tokenize": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Tokenize
+         * @description The tokens that the model reads a text as.
+         */
+        post: operations["tokenize_v1_tokenize_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/unload": {
         parameters: {
             query?: never;
@@ -400,6 +768,115 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /** Adapter */
+        Adapter: {
+            /** Id */
+            id: number;
+            /** Path */
+            path: string;
+            /** Scale */
+            scale: number;
+        } & {
+            [key: string]: unknown;
+        };
+        /** AdapterScale */
+        AdapterScale: {
+            /** Id */
+            id: number;
+            /** Scale */
+            scale: number;
+        };
+        /** AdaptiveThinking */
+        AdaptiveThinking: {
+            /** Display */
+            display?: ("summarized" | "omitted") | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "adaptive";
+        };
+        /**
+         * AnthropicTool
+         * @description A tool that Anthropic runs, or has taught its own models.
+         */
+        AnthropicTool: {
+            /** Type */
+            type: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** AnyTool */
+        AnyTool: {
+            /** Disable Parallel Tool Use */
+            disable_parallel_tool_use?: boolean | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "any";
+        };
+        /** AutoTool */
+        AutoTool: {
+            /** Disable Parallel Tool Use */
+            disable_parallel_tool_use?: boolean | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "auto";
+        };
+        /** Base64Source */
+        Base64Source: {
+            /** Data */
+            data: string;
+            /** Media Type */
+            media_type: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "base64";
+        };
+        /**
+         * CacheOptions
+         * @description Hints to a cache that has its own ways here.
+         */
+        CacheOptions: {
+            /** Mode */
+            mode?: ("implicit" | "explicit") | null;
+            /** Ttl */
+            ttl?: string | null;
+        };
+        /** CalledFunction */
+        CalledFunction: {
+            /**
+             * Arguments
+             * @default {}
+             */
+            arguments: string | {
+                [key: string]: unknown;
+            };
+            /** Name */
+            name: string;
+        } & {
+            [key: string]: unknown;
+        };
+        /** CancelReply */
+        CancelReply: {
+            /** Cancel Id */
+            cancel_id: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "cancelled" | "ended" | "expected";
+        };
+        /** CancelRequest */
+        CancelRequest: {
+            /** Cancel Id */
+            cancel_id: string;
+        };
         /**
          * ChatRequest
          * @description OpenAI's chat completion request.
@@ -409,25 +886,121 @@ export interface components {
         ChatRequest: {
             /** Audio Base64 */
             audio_base64?: string | null;
+            /** Cancel Id */
+            cancel_id?: string | null;
             /** Enable Thinking */
             enable_thinking?: boolean | null;
             /** Enable Tools */
             enable_tools?: boolean | null;
+            /** Frequency Penalty */
+            frequency_penalty?: number | null;
             /** Image Base64 */
             image_base64?: string | null;
+            /** Logit Bias */
+            logit_bias?: {
+                [key: string]: number;
+            } | null;
+            /** Logprobs */
+            logprobs?: boolean | null;
+            /** Max Completion Tokens */
+            max_completion_tokens?: number | null;
+            /** Max Tokens */
+            max_tokens?: number | null;
             /** Messages */
-            messages: components["schemas"]["Message"][];
+            messages: components["schemas"]["eloquio__chat__schema__Message"][];
+            /** Min P */
+            min_p?: number | null;
             /** Model */
             model?: string | null;
+            /** N */
+            n?: number | null;
+            /** Parallel Tool Calls */
+            parallel_tool_calls?: boolean | null;
+            /** Presence Penalty */
+            presence_penalty?: number | null;
+            /** Reasoning Effort */
+            reasoning_effort?: ("none" | "minimal" | "low" | "medium" | "high" | "xhigh") | null;
             /** Repetition Penalty */
             repetition_penalty?: number | null;
+            response_format?: components["schemas"]["ResponseFormat"] | null;
+            /** Seed */
+            seed?: number | null;
+            /** Session Id */
+            session_id?: string | null;
+            /** Stop */
+            stop?: string | string[] | null;
             /**
              * Stream
              * @default false
              */
             stream: boolean | null;
+            stream_options?: components["schemas"]["eloquio__chat__schema__StreamOptions"] | null;
+            /** Temperature */
+            temperature?: number | null;
+            /** Tool Choice */
+            tool_choice?: string | {
+                [key: string]: unknown;
+            } | null;
+            /** Tools */
+            tools?: components["schemas"]["Tool"][] | null;
+            /** Top K */
+            top_k?: number | null;
+            /** Top Logprobs */
+            top_logprobs?: number | null;
+            /** Top P */
+            top_p?: number | null;
             /** Use Adapter */
             use_adapter?: boolean | string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * CompletionRequest
+         * @description A sampling field that is left out is left to the model's recommended value.
+         */
+        CompletionRequest: {
+            /** Best Of */
+            best_of?: number | null;
+            /** Cancel Id */
+            cancel_id?: string | null;
+            /** Echo */
+            echo?: boolean | null;
+            /** Frequency Penalty */
+            frequency_penalty?: number | null;
+            /** Logit Bias */
+            logit_bias?: {
+                [key: string]: number;
+            } | null;
+            /** Logprobs */
+            logprobs?: number | null;
+            /** Max Tokens */
+            max_tokens?: number | null;
+            /** Model */
+            model?: string | null;
+            /** N */
+            n?: number | null;
+            /** Presence Penalty */
+            presence_penalty?: number | null;
+            /** Prompt */
+            prompt: string | string[] | number[] | number[][];
+            /** Repetition Penalty */
+            repetition_penalty?: number | null;
+            /** Seed */
+            seed?: number | null;
+            /** Stop */
+            stop?: string | string[] | null;
+            /**
+             * Stream
+             * @default false
+             */
+            stream: boolean | null;
+            stream_options?: components["schemas"]["eloquio__chat__schema__StreamOptions"] | null;
+            /** Suffix */
+            suffix?: string | null;
+            /** Temperature */
+            temperature?: number | null;
+            /** Top P */
+            top_p?: number | null;
         } & {
             [key: string]: unknown;
         };
@@ -441,6 +1014,39 @@ export interface components {
             name: string;
             /** Threads */
             threads: number;
+        };
+        /** CustomTool */
+        CustomTool: {
+            /** Cache Control */
+            cache_control?: {
+                [key: string]: unknown;
+            } | null;
+            /** Description */
+            description?: string | null;
+            /** Eager Input Streaming */
+            eager_input_streaming?: boolean | null;
+            /** Input Schema */
+            input_schema: {
+                [key: string]: unknown;
+            };
+            /** Name */
+            name: string;
+            /** Strict */
+            strict?: boolean | null;
+            /** Type */
+            type?: "custom" | null;
+        };
+        /** DetokenizeReply */
+        DetokenizeReply: {
+            /** Content */
+            content: string;
+        };
+        /** DetokenizeRequest */
+        DetokenizeRequest: {
+            /** Model */
+            model?: string | null;
+            /** Tokens */
+            tokens: number[];
         };
         /** DeviceInfo */
         DeviceInfo: {
@@ -470,6 +1076,76 @@ export interface components {
             name: string;
             /** Total */
             total: number;
+        };
+        /** DisabledThinking */
+        DisabledThinking: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "disabled";
+        };
+        /** Document */
+        Document: {
+            /** Text */
+            text: string;
+        };
+        /** Embedding */
+        Embedding: {
+            /** Embedding */
+            embedding: number[] | string;
+            /** Index */
+            index: number;
+            /**
+             * Object
+             * @default embedding
+             * @constant
+             */
+            object: "embedding";
+        };
+        /** EmbeddingReply */
+        EmbeddingReply: {
+            /** Data */
+            data: components["schemas"]["Embedding"][];
+            /** Model */
+            model: string;
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object: "list";
+            usage: components["schemas"]["ReadingUsage"];
+        };
+        /**
+         * EmbeddingRequest
+         * @description OpenAI's request for embeddings.
+         */
+        EmbeddingRequest: {
+            /** Cancel Id */
+            cancel_id?: string | null;
+            /** Dimensions */
+            dimensions?: number | null;
+            /** Encoding Format */
+            encoding_format?: ("float" | "base64") | null;
+            /** Input */
+            input: string | (string[] | number[] | number[][]);
+            /** Model */
+            model?: string | null;
+            /** User */
+            user?: string | null;
+        };
+        /** EnabledThinking */
+        EnabledThinking: {
+            /** Budget Tokens */
+            budget_tokens: number;
+            /** Display */
+            display?: ("summarized" | "omitted") | null;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "enabled";
         };
         /** EngineBuild */
         EngineBuild: {
@@ -521,7 +1197,7 @@ export interface components {
              * Task
              * @enum {string}
              */
-            task: "chat" | "speech" | "transcription" | "embedding";
+            task: "chat" | "speech" | "transcription" | "embedding" | "rerank";
             /** Ttl Left S */
             ttl_left_s: number | null;
             /** Uptime S */
@@ -541,6 +1217,61 @@ export interface components {
              * @enum {string}
              */
             state: "failed";
+        };
+        /**
+         * FileSource
+         * @description A file kept at Anthropic.
+         */
+        FileSource: {
+            /** File Id */
+            file_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "file";
+        };
+        /** Function */
+        Function: {
+            /** Description */
+            description?: string | null;
+            /** Name */
+            name: string;
+            /** Parameters */
+            parameters?: {
+                [key: string]: unknown;
+            } | null;
+            /** Strict */
+            strict?: boolean | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * GenerateRequest
+         * @description A field that is left out is left to the model's recommended sampling.
+         */
+        GenerateRequest: {
+            /** Image Base64 */
+            image_base64?: string | null;
+            /** Max New Tokens */
+            max_new_tokens?: number | null;
+            /** Messages */
+            messages: components["schemas"]["eloquio__chat__schema__Message"][];
+            /** Model */
+            model?: string | null;
+            /** Repetition Penalty */
+            repetition_penalty?: number | null;
+            /**
+             * System Prompt
+             * @default
+             */
+            system_prompt: string;
+            /** Temperature */
+            temperature?: number | null;
+            /** Top K */
+            top_k?: number | null;
+            /** Top P */
+            top_p?: number | null;
         };
         /** HTTPValidationError */
         HTTPValidationError: {
@@ -563,6 +1294,20 @@ export interface components {
             status: "ok";
             /** Version */
             version: string;
+        };
+        /** ImageBlock */
+        ImageBlock: {
+            /** Cache Control */
+            cache_control?: {
+                [key: string]: unknown;
+            } | null;
+            /** Source */
+            source: components["schemas"]["Base64Source"] | components["schemas"]["UrlSource"] | components["schemas"]["FileSource"];
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "image";
         };
         /**
          * Inference
@@ -587,6 +1332,71 @@ export interface components {
              */
             trust_remote_code: boolean;
         };
+        /** InputTokens */
+        InputTokens: {
+            /** Input Tokens */
+            input_tokens: number;
+            /**
+             * Object
+             * @default response.input_tokens
+             * @constant
+             */
+            object: "response.input_tokens";
+        };
+        /** InputTokensRequest */
+        InputTokensRequest: {
+            conversation?: components["schemas"]["JsonValue"];
+            /** Input */
+            input?: string | {
+                [key: string]: unknown;
+            }[] | null;
+            /** Instructions */
+            instructions?: string | null;
+            /** Model */
+            model?: string | null;
+            /** Parallel Tool Calls */
+            parallel_tool_calls?: boolean | null;
+            personality?: components["schemas"]["JsonValue"];
+            previous_response_id?: components["schemas"]["JsonValue"];
+            reasoning?: components["schemas"]["Reasoning"] | null;
+            text?: components["schemas"]["TextOptions"] | null;
+            /** Tool Choice */
+            tool_choice?: ("none" | "auto" | "required") | {
+                [key: string]: unknown;
+            } | null;
+            /** Tools */
+            tools?: {
+                [key: string]: unknown;
+            }[] | null;
+            /** Truncation */
+            truncation?: ("auto" | "disabled") | null;
+        };
+        /** JsonFormat */
+        JsonFormat: {
+            /** Schema */
+            schema: {
+                [key: string]: unknown;
+            };
+            /**
+             * Type
+             * @constant
+             */
+            type: "json_schema";
+        };
+        /** JsonSchema */
+        JsonSchema: {
+            /** Name */
+            name?: string | null;
+            /** Schema */
+            schema: {
+                [key: string]: unknown;
+            };
+            /** Strict */
+            strict?: boolean | null;
+        } & {
+            [key: string]: unknown;
+        };
+        JsonValue: unknown;
         /** KeepReply */
         KeepReply: {
             /** Model */
@@ -716,7 +1526,7 @@ export interface components {
              * Task
              * @enum {string}
              */
-            task: "chat" | "speech" | "transcription" | "embedding";
+            task: "chat" | "speech" | "transcription" | "embedding" | "rerank";
             /** Warnings */
             warnings: string[];
         };
@@ -843,7 +1653,7 @@ export interface components {
              * Task
              * @enum {string}
              */
-            task: "chat" | "speech" | "transcription" | "embedding";
+            task: "chat" | "speech" | "transcription" | "embedding" | "rerank";
             /** Warnings */
             warnings: string[];
         };
@@ -872,16 +1682,74 @@ export interface components {
             /** Total Bytes */
             total_bytes: number;
         };
-        /** Message */
-        Message: {
-            /** Content */
-            content?: string | {
+        /**
+         * MessageRequest
+         * @description Anthropic's request for a message.
+         *
+         *     A sampling field that is left out is left to the model's recommended value, then to the engine.
+         */
+        MessageRequest: {
+            /** Cache Control */
+            cache_control?: {
                 [key: string]: unknown;
-            }[] | null;
-            /** Role */
-            role: string;
-        } & {
-            [key: string]: unknown;
+            } | null;
+            /** Cancel Id */
+            cancel_id?: string | null;
+            /** Container */
+            container?: string | {
+                [key: string]: unknown;
+            } | null;
+            /** Context Management */
+            context_management?: {
+                [key: string]: unknown;
+            } | null;
+            /** Diagnostics */
+            diagnostics?: {
+                [key: string]: unknown;
+            } | null;
+            /** Inference Geo */
+            inference_geo?: string | null;
+            /** Max Tokens */
+            max_tokens: number;
+            /** Mcp Servers */
+            mcp_servers?: unknown[] | null;
+            /** Messages */
+            messages: components["schemas"]["eloquio__chat__messages__schema__Message"][];
+            /** Metadata */
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
+            /** Model */
+            model?: string | null;
+            output_config?: components["schemas"]["OutputConfig"] | null;
+            /** Service Tier */
+            service_tier?: ("auto" | "standard_only") | null;
+            /** Speed */
+            speed?: ("standard" | "fast") | null;
+            /** Stop Sequences */
+            stop_sequences?: string[] | null;
+            /**
+             * Stream
+             * @default false
+             */
+            stream: boolean | null;
+            /**
+             * System
+             * @default []
+             */
+            system: string | components["schemas"]["TextBlock"][];
+            /** Temperature */
+            temperature?: number | null;
+            /** Thinking */
+            thinking?: (components["schemas"]["EnabledThinking"] | components["schemas"]["AdaptiveThinking"] | components["schemas"]["DisabledThinking"]) | null;
+            /** Tool Choice */
+            tool_choice?: (components["schemas"]["NoTool"] | components["schemas"]["AutoTool"] | components["schemas"]["AnyTool"] | components["schemas"]["NamedTool"]) | null;
+            /** Tools */
+            tools?: (components["schemas"]["CustomTool"] | components["schemas"]["AnthropicTool"])[] | null;
+            /** Top K */
+            top_k?: number | null;
+            /** Top P */
+            top_p?: number | null;
         };
         /**
          * ModelCard
@@ -927,7 +1795,7 @@ export interface components {
              * Task
              * @enum {string}
              */
-            task: "chat" | "speech" | "transcription" | "embedding";
+            task: "chat" | "speech" | "transcription" | "embedding" | "rerank";
         };
         /** ModelList */
         ModelList: {
@@ -940,6 +1808,32 @@ export interface components {
              */
             object: "list";
         };
+        /** NamedTool */
+        NamedTool: {
+            /** Disable Parallel Tool Use */
+            disable_parallel_tool_use?: boolean | null;
+            /** Name */
+            name: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "tool";
+        };
+        /** NoTool */
+        NoTool: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "none";
+        };
+        /** OutputConfig */
+        OutputConfig: {
+            /** Effort */
+            effort?: ("low" | "medium" | "high" | "xhigh" | "max") | null;
+            format?: components["schemas"]["JsonFormat"] | null;
+        };
         /**
          * PageSettings
          * @description What the person chose on the page.
@@ -950,12 +1844,72 @@ export interface components {
             /** Model Dirs */
             model_dirs: string[];
         };
+        /**
+         * Phases
+         * @description In milliseconds; null for what wasn't reached, or isn't over.
+         */
+        Phases: {
+            /** Decode Ms */
+            decode_ms: number | null;
+            /** First Token Ms */
+            first_token_ms: number | null;
+            /** Media Ms */
+            media_ms: number | null;
+            /** Prefill Ms */
+            prefill_ms: number | null;
+            /** Queue Ms */
+            queue_ms: number | null;
+            /** Total Ms */
+            total_ms: number | null;
+        };
         /** ProcessInfo */
         ProcessInfo: {
             /** Resident Bytes */
             resident_bytes: number;
             /** Uptime S */
             uptime_s: number;
+        };
+        /**
+         * Prompt
+         * @description What a model reads: all that a count of tokens needs, and a part of a message's request.
+         */
+        Prompt: {
+            /** Cache Control */
+            cache_control?: {
+                [key: string]: unknown;
+            } | null;
+            /** Context Management */
+            context_management?: {
+                [key: string]: unknown;
+            } | null;
+            /** Mcp Servers */
+            mcp_servers?: unknown[] | null;
+            /** Messages */
+            messages: components["schemas"]["eloquio__chat__messages__schema__Message"][];
+            /** Model */
+            model?: string | null;
+            output_config?: components["schemas"]["OutputConfig"] | null;
+            /** Speed */
+            speed?: ("standard" | "fast") | null;
+            /**
+             * System
+             * @default []
+             */
+            system: string | components["schemas"]["TextBlock"][];
+            /** Thinking */
+            thinking?: (components["schemas"]["EnabledThinking"] | components["schemas"]["AdaptiveThinking"] | components["schemas"]["DisabledThinking"]) | null;
+            /** Tool Choice */
+            tool_choice?: (components["schemas"]["NoTool"] | components["schemas"]["AutoTool"] | components["schemas"]["AnyTool"] | components["schemas"]["NamedTool"]) | null;
+            /** Tools */
+            tools?: (components["schemas"]["CustomTool"] | components["schemas"]["AnthropicTool"])[] | null;
+        };
+        /** Ranked */
+        Ranked: {
+            document?: components["schemas"]["Document"] | null;
+            /** Index */
+            index: number;
+            /** Relevance Score */
+            relevance_score: number;
         };
         /** Readiness */
         Readiness: {
@@ -965,6 +1919,19 @@ export interface components {
              * @constant
              */
             status: "ready";
+        };
+        /** ReadingUsage */
+        ReadingUsage: {
+            /**
+             * Prompt Tokens
+             * @default 0
+             */
+            prompt_tokens: number;
+            /**
+             * Total Tokens
+             * @default 0
+             */
+            total_tokens: number;
         };
         /** Ready */
         Ready: {
@@ -977,6 +1944,223 @@ export interface components {
              * @enum {string}
              */
             state: "ready";
+        };
+        /** Reasoning */
+        Reasoning: {
+            /** Context */
+            context?: ("auto" | "current_turn" | "all_turns") | null;
+            /** Effort */
+            effort?: ("none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max") | null;
+            /** Generate Summary */
+            generate_summary?: ("auto" | "concise" | "detailed") | null;
+            /** Mode */
+            mode?: string | null;
+            /** Summary */
+            summary?: ("auto" | "concise" | "detailed") | null;
+        };
+        /**
+         * RedactedThinkingBlock
+         * @description Thinking that only Anthropic can read.
+         */
+        RedactedThinkingBlock: {
+            /** Data */
+            data: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "redacted_thinking";
+        };
+        /** RequestCard */
+        RequestCard: {
+            /** Error Code */
+            error_code: string | null;
+            /** Finish Reason */
+            finish_reason: string | null;
+            /** Http Status */
+            http_status: number | null;
+            /** Id */
+            id: string;
+            /** Is Stream */
+            is_stream: boolean;
+            /** Model */
+            model: string | null;
+            /** Route */
+            route: string;
+            /** Started */
+            started: number;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "running" | "completed" | "cancelled" | "client_left" | "failed";
+            timeline: components["schemas"]["Phases"];
+            usage: components["schemas"]["TokenCounts"] | null;
+        };
+        /** RequestList */
+        RequestList: {
+            /** Data */
+            data: components["schemas"]["RequestCard"][];
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object: "list";
+        };
+        /** RequestReply */
+        RequestReply: {
+            /** Error Code */
+            error_code: string | null;
+            /** Finish Reason */
+            finish_reason: string | null;
+            /** Http Status */
+            http_status: number | null;
+            /** Id */
+            id: string;
+            /** Is Stream */
+            is_stream: boolean;
+            /** Model */
+            model: string | null;
+            /** Route */
+            route: string;
+            /** Started */
+            started: number;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "running" | "completed" | "cancelled" | "client_left" | "failed";
+            /** Steps Ms */
+            steps_ms: number[];
+            timeline: components["schemas"]["Phases"];
+            usage: components["schemas"]["TokenCounts"] | null;
+        };
+        /** RerankReply */
+        RerankReply: {
+            /** Model */
+            model: string;
+            /**
+             * Object
+             * @default list
+             * @constant
+             */
+            object: "list";
+            /** Results */
+            results: components["schemas"]["Ranked"][];
+            usage: components["schemas"]["ReadingUsage"];
+        };
+        /**
+         * RerankRequest
+         * @description A reranker's request, as Jina and Cohere have it.
+         */
+        RerankRequest: {
+            /** Cancel Id */
+            cancel_id?: string | null;
+            /** Documents */
+            documents: (string | components["schemas"]["Document"])[];
+            /** Model */
+            model?: string | null;
+            /** Query */
+            query: string;
+            /** Return Documents */
+            return_documents?: boolean | null;
+            /** Top N */
+            top_n?: number | null;
+        };
+        /** ResponseFormat */
+        ResponseFormat: {
+            json_schema?: components["schemas"]["JsonSchema"] | null;
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "text" | "json_object" | "json_schema";
+        } & {
+            [key: string]: unknown;
+        };
+        /**
+         * ResponseRequest
+         * @description A sampling field that is left out is left to the model's recommended value.
+         */
+        ResponseRequest: {
+            access_programs?: components["schemas"]["JsonValue"];
+            /** Background */
+            background?: boolean | null;
+            background_options?: components["schemas"]["JsonValue"];
+            /** Cancel Id */
+            cancel_id?: string | null;
+            context_management?: components["schemas"]["JsonValue"];
+            conversation?: components["schemas"]["JsonValue"];
+            /** Enable Thinking */
+            enable_thinking?: boolean | null;
+            image?: components["schemas"]["JsonValue"];
+            /** Include */
+            include?: ("message.output_text.logprobs" | "reasoning.encrypted_content" | "message.input_image.image_url" | "file_search_call.results" | "web_search_call.results" | "web_search_call.action.sources" | "computer_call_output.output.image_url" | "code_interpreter_call.outputs")[] | null;
+            /** Input */
+            input?: string | {
+                [key: string]: unknown;
+            }[] | null;
+            /** Instructions */
+            instructions?: string | null;
+            /** Max Output Tokens */
+            max_output_tokens?: number | null;
+            /** Max Tool Calls */
+            max_tool_calls?: number | null;
+            /** Metadata */
+            metadata?: {
+                [key: string]: string;
+            } | null;
+            /** Min P */
+            min_p?: number | null;
+            /** Model */
+            model?: string | null;
+            moderation?: components["schemas"]["JsonValue"];
+            /** Parallel Tool Calls */
+            parallel_tool_calls?: boolean | null;
+            previous_response_id?: components["schemas"]["JsonValue"];
+            prompt?: components["schemas"]["JsonValue"];
+            /** Prompt Cache Key */
+            prompt_cache_key?: string | null;
+            prompt_cache_options?: components["schemas"]["CacheOptions"] | null;
+            /** Prompt Cache Retention */
+            prompt_cache_retention?: ("in_memory" | "in-memory" | "24h") | null;
+            reasoning?: components["schemas"]["Reasoning"] | null;
+            /** Repetition Penalty */
+            repetition_penalty?: number | null;
+            /** Safety Identifier */
+            safety_identifier?: string | null;
+            /** Service Tier */
+            service_tier?: ("auto" | "default" | "flex" | "priority" | "scale") | null;
+            /** Store */
+            store?: boolean | null;
+            /**
+             * Stream
+             * @default false
+             */
+            stream: boolean | null;
+            stream_options?: components["schemas"]["eloquio__chat__responses__schema__StreamOptions"] | null;
+            /** Temperature */
+            temperature?: number | null;
+            text?: components["schemas"]["TextOptions"] | null;
+            /** Tool Choice */
+            tool_choice?: ("none" | "auto" | "required") | {
+                [key: string]: unknown;
+            } | null;
+            /** Tools */
+            tools?: {
+                [key: string]: unknown;
+            }[] | null;
+            /** Top K */
+            top_k?: number | null;
+            /** Top Logprobs */
+            top_logprobs?: number | null;
+            /** Top P */
+            top_p?: number | null;
+            /** Truncation */
+            truncation?: ("auto" | "disabled") | null;
+            /** User */
+            user?: string | null;
         };
         /**
          * RunCard
@@ -1088,6 +2272,11 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        /** ScaledReply */
+        ScaledReply: {
+            /** Success */
+            success: boolean;
+        };
         /**
          * Starting
          * @description `loaded_bytes` of `total_bytes` of the weights are in memory, as far as can be seen.
@@ -1185,6 +2374,179 @@ export interface components {
             /** Version */
             version: string;
         };
+        /** TemplateReply */
+        TemplateReply: {
+            /** Prompt */
+            prompt: string;
+        };
+        /** TextBlock */
+        TextBlock: {
+            /** Cache Control */
+            cache_control?: {
+                [key: string]: unknown;
+            } | null;
+            /** Citations */
+            citations?: unknown[] | null;
+            /** Text */
+            text: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "text";
+        };
+        /** TextFormat */
+        TextFormat: {
+            /** Description */
+            description?: string | null;
+            /** Name */
+            name?: string | null;
+            /** Schema */
+            schema?: {
+                [key: string]: unknown;
+            } | null;
+            /** Strict */
+            strict?: boolean | null;
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "text" | "json_object" | "json_schema";
+        };
+        /** TextOptions */
+        TextOptions: {
+            format?: components["schemas"]["TextFormat"] | null;
+            /** Verbosity */
+            verbosity?: ("low" | "medium" | "high") | null;
+        };
+        /** ThinkingBlock */
+        ThinkingBlock: {
+            /**
+             * Signature
+             * @default
+             */
+            signature: string;
+            /** Thinking */
+            thinking: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "thinking";
+        };
+        /** TokenCount */
+        TokenCount: {
+            /** Input Tokens */
+            input_tokens: number;
+        };
+        /** TokenCountReply */
+        TokenCountReply: {
+            /** Input Tokens */
+            input_tokens: number;
+            /**
+             * Object
+             * @constant
+             */
+            object: "response.input_tokens";
+        };
+        /** TokenCounts */
+        TokenCounts: {
+            /** Cached Tokens */
+            cached_tokens: number;
+            /** Completion Tokens */
+            completion_tokens: number;
+            /** Prompt Tokens */
+            prompt_tokens: number;
+        };
+        /** TokenPiece */
+        TokenPiece: {
+            /** Id */
+            id: number;
+            /** Piece */
+            piece: string | number[];
+        };
+        /** TokenizeReply */
+        TokenizeReply: {
+            /** Tokens */
+            tokens: number[] | components["schemas"]["TokenPiece"][];
+        };
+        /** TokenizeRequest */
+        TokenizeRequest: {
+            /** Add Special */
+            add_special?: boolean | null;
+            /** Content */
+            content: string | (string | number)[];
+            /** Model */
+            model?: string | null;
+            /** Parse Special */
+            parse_special?: boolean | null;
+            /** With Pieces */
+            with_pieces?: boolean | null;
+        };
+        /** Tool */
+        Tool: {
+            function: components["schemas"]["Function"];
+            /**
+             * Type
+             * @constant
+             */
+            type: "function";
+        } & {
+            [key: string]: unknown;
+        };
+        /** ToolCall */
+        ToolCall: {
+            function: components["schemas"]["CalledFunction"];
+            /** Id */
+            id?: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** ToolResultBlock */
+        ToolResultBlock: {
+            /** Cache Control */
+            cache_control?: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Content
+             * @default []
+             */
+            content: string | (components["schemas"]["TextBlock"] | components["schemas"]["ImageBlock"] | components["schemas"]["UnservedBlock"])[];
+            /** Is Error */
+            is_error?: boolean | null;
+            /** Tool Use Id */
+            tool_use_id: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "tool_result";
+        };
+        /** ToolUseBlock */
+        ToolUseBlock: {
+            /** Cache Control */
+            cache_control?: {
+                [key: string]: unknown;
+            } | null;
+            /** Caller */
+            caller?: {
+                [key: string]: unknown;
+            } | null;
+            /** Id */
+            id: string;
+            /** Input */
+            input: {
+                [key: string]: unknown;
+            };
+            /** Name */
+            name: string;
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "tool_use";
+        };
         /** UnloadReply */
         UnloadReply: {
             /** Model */
@@ -1204,6 +2566,29 @@ export interface components {
             force: boolean;
             /** Model Path */
             model_path?: string | null;
+        };
+        /**
+         * UnservedBlock
+         * @description Content that Anthropic knows and nothing here can read.
+         */
+        UnservedBlock: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "bash_code_execution_tool_result" | "browser_state" | "code_execution_tool_result" | "container_upload" | "document" | "mcp_tool_result" | "mcp_tool_use" | "search_result" | "server_tool_use" | "text_editor_code_execution_tool_result" | "tool_reference" | "tool_search_tool_result" | "web_fetch_tool_result" | "web_search_tool_result";
+        } & {
+            [key: string]: unknown;
+        };
+        /** UrlSource */
+        UrlSource: {
+            /**
+             * @description discriminator enum property added by openapi-typescript
+             * @enum {string}
+             */
+            type: "url";
+            /** Url */
+            url: string;
         };
         /** ValidateReply */
         ValidateReply: {
@@ -1246,6 +2631,46 @@ export interface components {
             msg: string;
             /** Error Type */
             type: string;
+        };
+        /** Message */
+        eloquio__chat__messages__schema__Message: {
+            /** Content */
+            content: string | (components["schemas"]["TextBlock"] | components["schemas"]["ImageBlock"] | components["schemas"]["ToolUseBlock"] | components["schemas"]["ToolResultBlock"] | components["schemas"]["ThinkingBlock"] | components["schemas"]["RedactedThinkingBlock"] | components["schemas"]["UnservedBlock"])[];
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "user" | "assistant" | "system";
+        };
+        /** StreamOptions */
+        eloquio__chat__responses__schema__StreamOptions: {
+            /** Include Obfuscation */
+            include_obfuscation?: boolean | null;
+        };
+        /** Message */
+        eloquio__chat__schema__Message: {
+            /** Content */
+            content?: string | {
+                [key: string]: unknown;
+            }[] | null;
+            /**
+             * Role
+             * @enum {string}
+             */
+            role: "system" | "developer" | "user" | "assistant" | "tool" | "function";
+            /** Tool Call Id */
+            tool_call_id?: string | null;
+            /** Tool Calls */
+            tool_calls?: components["schemas"]["ToolCall"][] | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** StreamOptions */
+        eloquio__chat__schema__StreamOptions: {
+            /** Include Usage */
+            include_usage?: boolean | null;
+        } & {
+            [key: string]: unknown;
         };
     };
     responses: never;
@@ -1298,6 +2723,72 @@ export interface operations {
             };
         };
     };
+    apply_template_v1_apply_template_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TemplateReply"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    cancel_v1_cancel_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CancelRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CancelReply"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
     create_chat_completion_v1_chat_completions_post: {
         parameters: {
             query?: never;
@@ -1318,6 +2809,172 @@ export interface operations {
                 };
                 content: {
                     "application/json": unknown;
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    count_input_tokens_v1_chat_completions_input_tokens_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChatRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenCountReply"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    create_completion_v1_completions_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CompletionRequest"];
+            };
+        };
+        responses: {
+            /** @description A completion, or its chunks as an event stream. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    detokenize_v1_detokenize_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DetokenizeRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DetokenizeReply"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    create_embeddings_v1_embeddings_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EmbeddingRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EmbeddingReply"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    generate_stream_v1_generate_stream_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GenerateRequest"];
+            };
+        };
+        responses: {
+            /** @description Pieces of the answer, then `[DONE]`. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
                     "text/event-stream": unknown;
                 };
             };
@@ -1439,6 +3096,194 @@ export interface operations {
             };
         };
     };
+    read_logs_v1_logs_get: {
+        parameters: {
+            query?: {
+                model?: string | null;
+                tail?: number;
+                follow?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events `{model, line}`, and `{model, skipped}` where lines were lost. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    list_adapters_v1_lora_adapters_get: {
+        parameters: {
+            query?: {
+                /** @description Missing: the model that was loaded last. */
+                model?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Adapter"][];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    scale_adapters_v1_lora_adapters_post: {
+        parameters: {
+            query?: {
+                /** @description Missing: the model that was loaded last. */
+                model?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AdapterScale"][];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScaledReply"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    create_message_v1_messages_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MessageRequest"];
+            };
+        };
+        responses: {
+            /** @description A message, or the events that tell how it grows. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    count_message_tokens_v1_messages_count_tokens_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Prompt"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenCount"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    read_metrics_v1_metrics_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+        };
+    };
     list_models_v1_models_get: {
         parameters: {
             query?: never;
@@ -1506,6 +3351,168 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Readiness"];
+                };
+            };
+        };
+    };
+    list_requests_v1_requests_get: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestList"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    get_request_v1_requests__request_id__get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestReply"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    rerank_v1_rerank_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RerankRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RerankReply"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    create_response_v1_responses_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResponseRequest"];
+            };
+        };
+        responses: {
+            /** @description A response, or the events that tell how it grows. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": unknown;
+                    "text/event-stream": unknown;
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    count_input_tokens_v1_responses_input_tokens_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["InputTokensRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InputTokens"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
         };
@@ -1821,6 +3828,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SystemReply"];
+                };
+            };
+        };
+    };
+    tokenize_v1_tokenize_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TokenizeRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenizeReply"];
+                };
+            };
+            /** @description Validation Error */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HTTPValidationError"];
                 };
             };
         };

@@ -22,6 +22,14 @@ const routes = [
   }),
   createRoute({
     getParentRoute: () => root,
+    path: "/activity",
+    component: lazyRouteComponent(
+      () => import("@/features/activity/activity-page"),
+      "ActivityPage",
+    ),
+  }),
+  createRoute({
+    getParentRoute: () => root,
     path: "/settings",
     component: lazyRouteComponent(
       () => import("@/features/settings/settings-page"),

@@ -19,6 +19,13 @@ export function formatSeconds(seconds: number): string {
   return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
+/** "40 ms" below a second, from there on as `formatSeconds` says it. */
+export function formatMilliseconds(milliseconds: number): string {
+  return milliseconds < 1000
+    ? `${Math.round(milliseconds)} ms`
+    : formatSeconds(milliseconds / 1000);
+}
+
 /** "85 tokens/s"; one decimal below ten, where it matters. */
 export function formatTokensPerSecond(tokensPerSecond: number): string {
   const digits = tokensPerSecond < 10 ? 1 : 0;

@@ -2,9 +2,6 @@ import { HttpResponse, http } from "msw";
 import { setupServer } from "msw/node";
 import { aModel, aStatus, aSystem } from "./fixtures";
 
-const event = (content: string) =>
-  `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
-
 /** A body that sends the given parts one by one, as a server's stream arrives. */
 export function streamOf(parts: string[]): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
@@ -31,7 +28,4 @@ export const server = setupServer(
   http.get("*/v1/models", () => HttpResponse.json({ object: "list", data: [aModel()] })),
   http.get("*/v1/system", () => HttpResponse.json(aSystem())),
   http.get("*/v1/settings", () => HttpResponse.json({ model_dirs: [], load_on_start: true })),
-  http.post("*/v1/chat/completions", () =>
-    eventStream(streamOf([event("Hel"), event("lo **wor"), event("ld**"), "data: [DONE]\n\n"])),
-  ),
 );

@@ -76,7 +76,7 @@ test("the Stop button gives the focus back to the composer", async () => {
 
 test("a failure stands in the conversation with its evidence and next step, and Retry asks again", async () => {
   server.use(
-    http.post("*/v1/chat/completions", () =>
+    http.post("*/v1/runs", () =>
       failure(502, {
         message: "The engine ended.",
         code: "engine_crashed",
@@ -141,7 +141,6 @@ test("thinking is open while it lasts and folds away when the answer begins", as
   stream.say(delta("Let me see", "reasoning_content"));
   expect(await screen.findByText("Let me see")).toBeVisible();
   stream.say(delta("Yes"), finish(), done);
-  stream.end();
   expect(await screen.findByText("Yes")).toBeVisible();
   expect(screen.queryByText("Let me see")).toBeNull();
   await user.click(await screen.findByRole("button", { name: /Thought for/ }));
@@ -210,7 +209,6 @@ test("the settings show what the model recommends and send only what was changed
       { role: "user", content: "hi" },
     ],
     stream: true,
-    stream_options: { include_usage: true },
   });
 });
 
@@ -256,6 +254,5 @@ test("a finished reply is announced once, whole", async () => {
   const announcer = document.querySelector("[aria-live=polite].sr-only");
   expect(announcer).toHaveTextContent("");
   stream.say(delta("it"), finish(), done);
-  stream.end();
   await vi.waitFor(() => expect(announcer).toHaveTextContent("Reply: All of it"));
 });

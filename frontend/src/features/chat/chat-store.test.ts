@@ -1,10 +1,17 @@
 import { beforeEach, expect, test, vi } from "vitest";
-import { type Asked, useChatStore } from "./chat-store";
+import type { Asked } from "./asking";
+import { useChatStore } from "./chat-store";
 import { samplingRequest, untouched } from "./sampling";
-import { answering, delta, done, finish, openReply } from "./testing";
+import { answering, broken, delta, done, finish, openReply, serveRuns, usage } from "./testing";
 import { activeBranch, type Message } from "./tree";
 
-const asked: Asked = { model: "a/model", settings: untouched, supportsReasoning: false };
+const asked: Asked = {
+  model: "a/model",
+  settings: untouched,
+  supportsReasoning: false,
+  seesPictures: false,
+};
+const words = (text: string) => ({ text, images: [] });
 const store = () => useChatStore.getState();
 
 const branch = (): Message[] => {
@@ -21,13 +28,11 @@ beforeEach(() =>
 
 test("a prompt is answered by the model that was asked", async () => {
   const bodies = answering([delta("Paris."), finish(), done]);
-  await store().send("The capital of France?", asked);
+  await store().send(words("The capital of France?"), asked);
   await ended();
   expect(texts()).toEqual(["The capital of France?", "Paris."]);
   expect(bodies[0]).toMatchObject({
     model: "a/model",
-    stream: true,
-    stream_options: { include_usage: true },
     messages: [{ role: "user", content: "The capital of France?" }],
   });
 });
@@ -35,7 +40,7 @@ test("a prompt is answered by the model that was asked", async () => {
 test("only what the person changed of the sampling is sent", async () => {
   const bodies = answering([delta("ok"), finish(), done]);
   const settings = { systemPrompt: "Be brief.", sampling: { temperature: 0, stop: ["END"] } };
-  await store().send("hi", { ...asked, settings });
+  await store().send(words("hi"), { ...asked, settings });
   await ended();
   expect(bodies[0]).toEqual({
     model: "a/model",
@@ -45,20 +50,19 @@ test("only what the person changed of the sampling is sent", async () => {
     ],
     ...samplingRequest(settings),
     stream: true,
-    stream_options: { include_usage: true },
   });
 });
 
 test("a reply stopped before its first token is followed by a new message", async () => {
   const stream = openReply();
-  await store().send("first", asked);
+  await store().send(words("first"), asked);
   await stream.begun;
   store().stop(store().currentId ?? "");
   await ended();
   expect(last()).toMatchObject({ content: "", outcome: { state: "stopped" } });
 
   const bodies = answering([delta("both"), finish(), done]);
-  await store().send("second", asked);
+  await store().send(words("second"), asked);
   await ended();
   expect(bodies[0]?.messages).toEqual([{ role: "user", content: "first\n\nsecond" }]);
   expect(texts()).toEqual(["first", "", "second", "both"]);
@@ -66,7 +70,7 @@ test("a reply stopped before its first token is followed by a new message", asyn
 
 test("regenerating keeps the first reply beside the new one", async () => {
   answering([delta("one"), finish(), done], [delta("two"), finish(), done]);
-  await store().send("a number", asked);
+  await store().send(words("a number"), asked);
   await ended();
   const first = last().id;
   await store().regenerate(first, asked);
@@ -77,11 +81,8 @@ test("regenerating keeps the first reply beside the new one", async () => {
 });
 
 test("a reply that failed without a word is asked for again in its own place", async () => {
-  answering(
-    [`data: ${JSON.stringify({ error: { message: "No.", code: "engine_crashed" } })}\n\n`],
-    [delta("yes"), finish(), done],
-  );
-  await store().send("hi", asked);
+  answering([broken({ message: "No.", code: "engine_crashed" })], [delta("yes"), finish(), done]);
+  await store().send(words("hi"), asked);
   await ended();
   expect(last()).toMatchObject({ content: "", outcome: { state: "failed" } });
   await store().regenerate(last().id, asked);
@@ -94,10 +95,10 @@ test("a reply that failed without a word is asked for again in its own place", a
 
 test("an edited prompt is answered in its own branch", async () => {
   const bodies = answering([delta("one"), finish(), done], [delta("two"), finish(), done]);
-  await store().send("first wording", asked);
+  await store().send(words("first wording"), asked);
   await ended();
   const first = branch()[0]?.id ?? "";
-  await store().editAndResend(first, "second wording", asked);
+  await store().editAndResend(first, words("second wording"), asked);
   await ended();
   expect(texts()).toEqual(["second wording", "two"]);
   expect(bodies[1]?.messages).toEqual([{ role: "user", content: "second wording" }]);
@@ -105,74 +106,167 @@ test("an edited prompt is answered in its own branch", async () => {
   expect(texts()).toEqual(["first wording", "one"]);
 });
 
-test("a reply that was cut goes on where it ended", async () => {
-  const bodies = answering(
-    [delta("Once"), finish("length"), done],
-    [delta(" upon"), finish(), done],
-  );
-  await store().send("a story", asked);
+test("a reply that was cut goes on in its own run, and its figures add up", async () => {
+  const replies = [
+    [delta("Once"), finish("length"), usage(1), done],
+    [delta(" upon"), finish(), usage(1), done],
+  ];
+  const { bodies, continued } = serveRuns((run) => run.say(...(replies.shift() ?? [])));
+  await store().send(words("a story"), asked);
   await ended();
   await store().continueReply(last().id, asked);
   await ended();
-  expect(bodies[1]?.messages).toEqual([
-    { role: "user", content: "a story" },
-    { role: "assistant", content: "Once" },
-  ]);
+  expect(continued).toEqual(["run-1"]);
+  expect(bodies).toHaveLength(1);
   expect(texts()).toEqual(["a story", "Once upon"]);
+  expect(last()).toMatchObject({
+    outcome: { state: "finished", reason: "stop" },
+    stats: { tokens: 2, isCounted: true },
+  });
+});
+
+test("a reply that is continued with other settings is put back into a new run", async () => {
+  const replies = [
+    [delta("Once"), finish("length"), done],
+    [delta(" upon"), finish(), done],
+  ];
+  const { bodies, continued, runs } = serveRuns((run) => run.say(...(replies.shift() ?? [])));
+  await store().send(words("a story"), asked);
+  await ended();
+  const settings = { ...untouched, sampling: { max_tokens: 500 } };
+  await store().continueReply(last().id, { ...asked, settings });
+  await ended();
+  expect(continued).toEqual([]);
+  expect(bodies[1]).toMatchObject({
+    max_tokens: 500,
+    continue_final_message: true,
+    add_generation_prompt: false,
+    messages: [
+      { role: "user", content: "a story" },
+      { role: "assistant", content: "Once" },
+    ],
+  });
+  expect(texts()).toEqual(["a story", "Once upon"]);
+  await vi.waitFor(() => expect([...runs.keys()]).toEqual(["run-2"]));
+});
+
+test("a stopped reply goes on where the server stopped, with what the page hadn't seen", async () => {
+  const stream = openReply();
+  await store().send(words("a story"), asked);
+  await stream.begun;
+  stream.say(delta("Once"));
+  await vi.waitFor(() => expect(store().running[store().currentId ?? ""]?.content).toBe("Once"));
+  store().stop(store().currentId ?? "");
+  stream.say(delta(" upon"));
+  await ended();
+  expect(texts()).toEqual(["a story", "Once"]);
+  await store().continueReply(last().id, asked);
+  await vi.waitFor(() => expect(stream.continued).toEqual(["run-1"]));
+  stream.say(delta(" a time"), finish(), done);
+  await vi.waitFor(() => expect(last()).toMatchObject({ outcome: { state: "finished" } }));
+  expect(texts()).toEqual(["a story", "Once upon a time"]);
 });
 
 test("a model that thinks goes on with its answer instead of thinking anew", async () => {
   const bodies = answering([delta("Once"), finish("length"), done], [delta("."), finish(), done]);
   const thinker = { ...asked, supportsReasoning: true };
-  await store().send("a story", thinker);
+  await store().send(words("a story"), thinker);
   await ended();
-  await store().continueReply(last().id, thinker);
+  await store().continueReply(last().id, { ...thinker, model: "another/model" });
   await ended();
   expect(bodies[0]).not.toHaveProperty("enable_thinking");
   expect(bodies[1]).toMatchObject({
+    model: "another/model",
     enable_thinking: false,
     continue_final_message: true,
     add_generation_prompt: false,
   });
 });
 
+test("a stop before the server has told the run's id ends the run, too", async () => {
+  const stream = openReply();
+  await store().send(words("first"), asked);
+  store().stop(store().currentId ?? "");
+  await ended();
+  await stream.begun;
+  await vi.waitFor(() => expect([...stream.runs.keys()]).toEqual([]));
+  expect(stream.run()?.isCancelled).toBe(true);
+});
+
+test("a stop ends the run, which stays to be continued", async () => {
+  const stream = openReply();
+  await store().send(words("first"), asked);
+  await vi.waitFor(() => expect(stream.run()?.asked).toEqual([null]));
+  store().stop(store().currentId ?? "");
+  await vi.waitFor(() => expect(stream.run()?.isCancelled).toBe(true));
+  expect([...stream.runs.keys()]).toEqual(["run-1"]);
+});
+
+test("pictures are sent before the words, and stay in the conversation", async () => {
+  const bodies = answering([delta("A cat."), finish(), done]);
+  const images = ["data:image/png;base64,AAAA", "data:image/png;base64,BBBB"];
+  await store().send({ text: "What is this?", images }, { ...asked, seesPictures: true });
+  await ended();
+  expect(bodies[0]?.messages).toEqual([
+    {
+      role: "user",
+      content: [
+        { type: "image_url", image_url: { url: images[0] } },
+        { type: "image_url", image_url: { url: images[1] } },
+        { type: "text", text: "What is this?" },
+      ],
+    },
+  ]);
+  expect(branch()[0]).toMatchObject({ images });
+});
+
 test("a second message isn't sent while a reply is streaming in the conversation", async () => {
   const stream = openReply();
-  await store().send("first", asked);
+  await store().send(words("first"), asked);
   await stream.begun;
-  await store().send("second", asked);
+  await store().send(words("second"), asked);
   expect(branch()).toHaveLength(2);
   stream.say(delta("done"), finish(), done);
-  stream.end();
   await ended();
 });
 
 test("a reply streams on while another conversation is shown", async () => {
   const stream = openReply();
-  await store().send("first", asked);
+  await store().send(words("first"), asked);
   const first = store().currentId ?? "";
   await stream.begun;
   store().newConversation();
   expect(branch()).toEqual([]);
   stream.say(delta("in the background"), finish(), done);
-  stream.end();
   await ended();
   store().show(first);
   expect(texts()).toEqual(["first", "in the background"]);
 });
 
-test("deleting a conversation ends its reply", async () => {
+test("deleting a conversation ends its reply, and the server forgets the run", async () => {
   const stream = openReply();
-  await store().send("first", asked);
-  await stream.begun;
+  await store().send(words("first"), asked);
+  await vi.waitFor(() => expect(stream.run()?.asked).toEqual([null]));
   store().deleteConversation(store().currentId ?? "");
   await ended();
   expect(store().conversations).toEqual({});
+  await vi.waitFor(() => expect([...stream.runs.keys()]).toEqual([]));
+  expect(stream.run()?.isCancelled).toBe(true);
+});
+
+test("deleting a message deletes the runs of all that followed it", async () => {
+  const { runs } = serveRuns((run) => run.say(delta("one"), finish(), done));
+  await store().send(words("hi"), asked);
+  await ended();
+  await store().send(words("and?"), asked);
+  await ended();
+  store().deleteMessage(branch()[2]?.id ?? "");
+  await vi.waitFor(() => expect([...runs.keys()]).toEqual(["run-1"]));
 });
 
 test("a browser without storage is said, and the chat goes on", async () => {
   answering([delta("still here"), finish(), done]);
-  await store().send("hi", asked);
+  await store().send(words("hi"), asked);
   await ended();
   expect(store().storage).toEqual({
     state: "unkept",
@@ -183,7 +277,7 @@ test("a browser without storage is said, and the chat goes on", async () => {
 
 test("a deleted message comes back as it was", async () => {
   answering([delta("one"), finish(), done]);
-  await store().send("hi", asked);
+  await store().send(words("hi"), asked);
   await ended();
   const before = store().conversations[store().currentId ?? ""];
   store().deleteMessage(branch()[0]?.id ?? "");

@@ -1,19 +1,14 @@
 import { create } from "zustand";
+import { deleteRun } from "@/api/runs";
+import { type Asked, asContinuation, asNewRun, type Ways } from "./asking";
 import { newId } from "./new-id";
 import { browserStorage, openShelf, type Shelf, storageFault } from "./persistence";
-import {
-  type Arrived,
-  announcementOf,
-  type Progress,
-  type ReplyRequest,
-  streamReply,
-} from "./reply";
-import { type ModelSettings, samplingRequest } from "./sampling";
-import type { Conversation, Reply } from "./tree";
+import { announcementOf, type Following, followReply, writeReply } from "./reply";
+import type { Conversation, Reply, RunningReply } from "./tree";
 import * as tree from "./tree";
 
-/** Whom a reply is asked of, and how. */
-export type Asked = { model: string; settings: ModelSettings; supportsReasoning: boolean };
+/** What a person writes: words, and pictures as data URLs. */
+export type Written = { text: string; images: string[] };
 
 export type Storage =
   | { state: "opening" }
@@ -24,8 +19,11 @@ type ChatState = {
   conversations: Record<string, Conversation>;
   /** The conversation shown; null is a new one that has no message yet. */
   currentId: string | null;
-  /** The reply that is streaming in each conversation; it goes on when the page shows another. */
-  running: Record<string, Progress>;
+  /**
+   * The reply that is being written in each conversation, as far as it has come; shown instead of what
+   * the tree holds of it. It goes on when the page shows another conversation, or is closed.
+   */
+  running: Record<string, Reply>;
   storage: Storage;
   /** The last reply that ended, for those who listen to the page. */
   announcement: string;
@@ -38,8 +36,8 @@ type ChatState = {
   restore: (conversation: Conversation) => void;
 
   /** Resolves once the prompt is kept; the reply streams on by itself. */
-  send: (text: string, asked: Asked) => Promise<void>;
-  editAndResend: (promptId: string, text: string, asked: Asked) => Promise<void>;
+  send: (message: Written, asked: Asked) => Promise<void>;
+  editAndResend: (promptId: string, message: Written, asked: Asked) => Promise<void>;
   /** Another reply to the same prompt: of a reply its alternative, of a prompt its answer. */
   regenerate: (messageId: string, asked: Asked) => Promise<void>;
   continueReply: (replyId: string, asked: Asked) => Promise<void>;
@@ -85,26 +83,25 @@ export const useChatStore = create<ChatState>((set, get) => {
     return keepWith((shelf) => shelf.put(conversation));
   };
 
-  /** The conversation with what its running reply has brought until now. */
-  const withProgress = (conversationId: string): Conversation | null => {
-    const conversation = get().conversations[conversationId];
-    const progress = get().running[conversationId];
-    const reply = conversation?.messages[progress?.replyId ?? ""];
-    if (!conversation || !progress || reply?.role !== "assistant") return null;
-    const { content, reasoning, reasoningSeconds } = progress;
-    return tree.withMessage(conversation, { ...reply, content, reasoning, reasoningSeconds });
-  };
-
+  /** Keeps what the running reply of a conversation has brought until now. */
   const checkpoint = (conversationId: string) => {
-    const conversation = withProgress(conversationId);
-    if (conversation) void keep(conversation);
+    const conversation = get().conversations[conversationId];
+    const reply = get().running[conversationId];
+    if (conversation && reply && reply.id in conversation.messages)
+      void keep(tree.withMessage(conversation, reply));
   };
 
+  /** Takes over what another tab has kept. */
   const reload = async (id: string) => {
+    const before = get().conversations[id];
     const conversation = await shelf?.get(id);
-    if (get().running[id]) return;
+    // What was changed here meanwhile is kept next, and stands.
+    if (get().conversations[id] !== before) return;
     if (conversation) place(conversation);
     else forget(id);
+    const reply = get().running[id];
+    if (reply && !(reply.id in (conversation?.messages ?? {}))) controllers.get(id)?.abort();
+    if (get().currentId === id) attach(id);
   };
 
   const forget = (id: string) => {
@@ -112,37 +109,57 @@ export const useChatStore = create<ChatState>((set, get) => {
     if (get().currentId === id) select(null);
   };
 
-  /** Fills a reply that stands in the tree; what asks for it is kept before it is sent. */
-  const run = (conversation: Conversation, reply: Reply, request: ReplyRequest) => {
-    const { id } = conversation;
+  const following = (id: string): Following => {
     const controller = new AbortController();
     controllers.set(id, controller);
-    const show = ({ content, reasoning, reasoningSeconds }: Arrived) =>
-      set(({ running }) => ({
-        running: { ...running, [id]: { replyId: reply.id, content, reasoning, reasoningSeconds } },
-      }));
-    show(reply);
+    const show = (reply: Reply) => set(({ running }) => ({ running: { ...running, [id]: reply } }));
+    return { signal: controller.signal, show };
+  };
+
+  /** Fills a reply that stands in the tree; what asks for it is kept before it is sent. */
+  const run = (conversation: Conversation, reply: Reply, ways: Ways) => {
     const kept = keep(conversation);
-    void kept
-      .then(() => streamWithCheckpoints(id, reply, request, controller.signal, show))
-      .then((ended) => finish(id, ended));
+    void write(conversation.id, reply, ways, kept);
     return kept;
   };
 
-  const streamWithCheckpoints = async (id: string, ...ask: Parameters<typeof streamReply>) => {
-    const checkpoints = setInterval(() => checkpoint(id), CHECKPOINT_MILLISECONDS);
-    const ended = await streamReply(...ask);
+  const write = async (id: string, reply: Reply, ways: Ways, kept?: Promise<void>) => {
+    const follow = following(id);
+    follow.show(reply);
+    await kept;
+    let checkpoints: ReturnType<typeof setInterval> | undefined;
+    const keepBegun = async (begun: RunningReply) => {
+      const conversation = get().conversations[id];
+      if (conversation) await keep(tree.withMessage(conversation, begun));
+      // Only where it was asked for: two tabs that keep it would overwrite each other's.
+      checkpoints = setInterval(() => checkpoint(id), CHECKPOINT_MILLISECONDS);
+    };
+    const ended = await writeReply(reply, { ...ways, keep: keepBegun }, follow);
     clearInterval(checkpoints);
-    return ended;
+    await finish(id, ended);
+  };
+
+  /** Follows the reply that a run of this conversation may be writing, or has written meanwhile. */
+  const attach = (id: string) => {
+    const conversation = get().conversations[id];
+    const reply = conversation && !controllers.has(id) && tree.unfinishedReply(conversation);
+    if (!reply) return;
+    const follow = following(id);
+    follow.show(reply);
+    void followReply(reply, follow).then((ended) => finish(id, ended));
   };
 
   const finish = async (id: string, ended: Reply) => {
     controllers.delete(id);
     const conversation = get().conversations[id];
     set(({ running: { [id]: _, ...running } }) => ({ running }));
-    if (!conversation) return;
+    if (!conversation || !(ended.id in conversation.messages)) return;
     set({ announcement: announcementOf(ended) });
     await keep(tree.withMessage(conversation, ended));
+  };
+
+  const deleteRuns = (before: Conversation, after: Conversation | null) => {
+    for (const id of tree.runsLeftOut(before, after)) void deleteRun(id);
   };
 
   /** Puts an empty reply under a prompt (or empties `again`) and lets the model fill it. */
@@ -154,16 +171,25 @@ export const useChatStore = create<ChatState>((set, get) => {
   ) => {
     const reply = tree.emptyReply(again?.id ?? newId(), promptId, asked.model, Date.now());
     const branch = tree.branchTo(conversation, promptId);
-    return run(tree.withMessage(conversation, reply), reply, requestFor(branch, asked));
+    const answered = tree.withMessage(conversation, reply);
+    deleteRuns(conversation, answered);
+    return run(answered, reply, asNewRun(reply, branch, asked));
   };
 
   const ask = (
     conversation: Conversation,
-    content: string,
+    { text, images }: Written,
     parentId: string | null,
     asked: Asked,
   ) => {
-    const prompt = { id: newId(), parentId, role: "user" as const, content, createdAt: Date.now() };
+    const prompt: tree.Prompt = {
+      id: newId(),
+      parentId,
+      role: "user",
+      content: text,
+      ...(images.length ? { images } : {}),
+      createdAt: Date.now(),
+    };
     select(conversation.id);
     return answer(tree.withMessage(conversation, prompt), prompt.id, asked);
   };
@@ -190,6 +216,7 @@ export const useChatStore = create<ChatState>((set, get) => {
           }));
           const last = String(browserStorage.getItem(CURRENT) ?? "");
           if (get().currentId === null && last in conversations) set({ currentId: last });
+          attach(get().currentId ?? "");
           opening.onChange((id) => void reload(id));
           addEventListener("pagehide", () => Object.keys(get().running).forEach(checkpoint));
         })
@@ -201,29 +228,38 @@ export const useChatStore = create<ChatState>((set, get) => {
     },
 
     newConversation: () => select(null),
-    show: select,
+    show(id) {
+      select(id);
+      attach(id);
+    },
     rename(id, title) {
       const conversation = get().conversations[id];
       if (conversation && title.trim()) void keep({ ...conversation, title: title.trim() });
     },
     deleteConversation(id) {
+      const conversation = get().conversations[id];
+      const reply = get().running[id];
       controllers.get(id)?.abort();
       forget(id);
       void keepWith((shelf) => shelf.remove(id));
+      // The run of a reply that was just asked for stands nowhere else.
+      if (reply?.run) void deleteRun(reply.run.id);
+      if (conversation) deleteRuns(conversation, null);
     },
     restore(conversation) {
       select(conversation.id);
       void keep(tree.recovered(conversation));
+      attach(conversation.id);
     },
 
-    async send(text, asked) {
+    async send(message, asked) {
       const conversation = current() ?? tree.emptyConversation(newId(), Date.now());
-      if (isIdle(conversation)) await ask(conversation, text, conversation.leafId, asked);
+      if (isIdle(conversation)) await ask(conversation, message, conversation.leafId, asked);
     },
-    async editAndResend(promptId, text, asked) {
+    async editAndResend(promptId, message, asked) {
       const conversation = current();
       const prompt = conversation?.messages[promptId];
-      if (prompt && isIdle(conversation)) await ask(conversation, text, prompt.parentId, asked);
+      if (prompt && isIdle(conversation)) await ask(conversation, message, prompt.parentId, asked);
     },
     async regenerate(messageId, asked) {
       const conversation = current();
@@ -238,14 +274,9 @@ export const useChatStore = create<ChatState>((set, get) => {
       const conversation = current();
       const reply = conversation?.messages[replyId];
       if (reply?.role !== "assistant" || !isIdle(conversation)) return;
-      const continued: Reply = { ...reply, outcome: { state: "streaming" } };
-      const request = requestFor(tree.branchTo(conversation, replyId), asked);
-      // The model is put back into the middle of its answer: there is no room to think first.
-      if (asked.supportsReasoning) request.enable_thinking = false;
-      // Without these the engine begins by repeating all that stands there already.
-      request.continue_final_message = true;
-      request.add_generation_prompt = false;
-      await run(tree.withMessage(conversation, continued), continued, request);
+      const ways = asContinuation(reply, tree.branchTo(conversation, replyId), asked);
+      // In the tree it stays as it ended until its run goes on: another tab would follow it too soon.
+      void write(conversation.id, { ...reply, outcome: { state: "streaming" } }, ways);
     },
     stop: (conversationId) => controllers.get(conversationId)?.abort(),
     switchTo(messageId) {
@@ -254,15 +285,10 @@ export const useChatStore = create<ChatState>((set, get) => {
     },
     deleteMessage(messageId) {
       const conversation = current();
-      if (isIdle(conversation)) void keep(tree.withoutMessage(conversation, messageId));
+      if (!isIdle(conversation)) return;
+      const remaining = tree.withoutMessage(conversation, messageId);
+      deleteRuns(conversation, remaining);
+      void keep(remaining);
     },
   };
 });
-
-function requestFor(branch: tree.Message[], { model, settings }: Asked): ReplyRequest {
-  return {
-    model,
-    messages: tree.requestMessages(branch, settings.systemPrompt),
-    ...samplingRequest(settings),
-  };
-}

@@ -1,10 +1,16 @@
 import { ArrowUp, Square } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { IconButton } from "@/ui/icon-button";
-import { type Asked, useChatStore } from "./chat-store";
+import type { Asked } from "./asking";
+import { AttachButton } from "./attach-button";
+import { useChatStore } from "./chat-store";
 import { isSendKey } from "./keys";
 import { ModelGate } from "./model-gate";
 import { drafts } from "./persistence";
+import { attach, setPictures, usePictures } from "./pictures";
+import { Thumbnails } from "./thumbnails";
+import { useBlindness } from "./use-blindness";
+import { useDroppedFiles } from "./use-dropped-files";
 
 const COMPOSER_ID = "composer";
 
@@ -36,11 +42,20 @@ export function Composer({ conversationId, asked, isRunning }: Props) {
     setText(written);
     drafts.write(conversationId, written);
   };
-  const canSend = asked !== null && text.trim() !== "";
+  const images = usePictures(conversationId);
+  const attachFiles = (files: File[]) => {
+    void attach(conversationId, files);
+    focusComposer();
+  };
+  useDroppedFiles(attachFiles);
+  const blindness = useBlindness(conversationId, asked, images.length > 0);
+  const hasWords = text.trim() !== "" || images.length > 0;
+  const canSend = asked !== null && hasWords && blindness.reason === null;
   const submit = async () => {
     if (!canSend || isRunning) return;
     setText("");
-    await send(text, asked);
+    setPictures(conversationId, []);
+    await send({ text, images }, asked);
     // Until the prompt is kept the draft still holds it; words written since then stay.
     if (conversationId === null || textNow.current === "") drafts.write(conversationId, "");
   };
@@ -55,7 +70,17 @@ export function Composer({ conversationId, asked, isRunning }: Props) {
       }}
     >
       <ModelGate />
+      {blindness.reason !== null && (
+        <p id="why-not-send" role="status" className="px-2 pb-2 text-busy text-sm">
+          {blindness.reason}
+        </p>
+      )}
+      <Thumbnails
+        images={images}
+        onRemove={(index) => setPictures(conversationId, images.toSpliced(index, 1))}
+      />
       <div className="flex items-end gap-2">
+        <AttachButton reason={blindness.whyNoPictures} onFiles={attachFiles} />
         <textarea
           id={COMPOSER_ID}
           aria-label="Message"
@@ -64,6 +89,13 @@ export function Composer({ conversationId, asked, isRunning }: Props) {
           placeholder="Ask anything"
           value={text}
           onChange={(event) => write(event.target.value)}
+          onPaste={(event) => {
+            const { files, types } = event.clipboardData;
+            // A table that is copied comes as a picture of it, too: the words are meant.
+            if (files.length === 0 || types.includes("text/plain")) return;
+            event.preventDefault();
+            attachFiles([...files]);
+          }}
           onKeyDown={(event) => {
             if (!isSendKey(event)) return;
             event.preventDefault();
@@ -92,7 +124,9 @@ export function Composer({ conversationId, asked, isRunning }: Props) {
             intent="primary"
             type="submit"
             disabled={!canSend}
-            aria-describedby={asked === null ? "why-not-send" : undefined}
+            aria-describedby={
+              asked === null || blindness.reason !== null ? "why-not-send" : undefined
+            }
           >
             <ArrowUp aria-hidden />
           </IconButton>

@@ -8,7 +8,7 @@ import { renderInApp } from "@/test/render";
 import { eventStream, failure, server, streamOf } from "@/test/server";
 import { ChatPage } from "./chat-page";
 import { useChatStore } from "./chat-store";
-import { answering, delta, done, finish } from "./testing";
+import { answering, broken, delta, done, finish, openReply, serveRuns } from "./testing";
 
 const MIB = 1024 ** 2;
 const asleep = anEmptyStatus({ asleep: ["another/model", SMOLLM] });
@@ -100,14 +100,8 @@ test("while a model is woken the reply says so, with the bytes that are there", 
   const chat = await openChat();
   chat.become(asleep);
   await chat.notice();
-  let answer: (response: Response) => void = () => {};
+  const stream = openReply(() => chat.become({ ...anEmptyStatus(), loading: [SMOLLM] }));
   server.use(
-    http.post("*/v1/chat/completions", () => {
-      chat.become({ ...anEmptyStatus(), loading: [SMOLLM] });
-      return new Promise<Response>((resolve) => {
-        answer = resolve;
-      });
-    }),
     http.get("*/v1/load/progress", () => {
       const step = { phase: "starting", bytes: 49 * MIB, total_bytes: 98 * MIB, elapsed_s: 1 };
       return eventStream(streamOf([`data: ${JSON.stringify({ model: SMOLLM, ...step })}\n\n`]));
@@ -119,7 +113,7 @@ test("while a model is woken the reply says so, with the bytes that are there", 
     "SmolLM2 135M Instruct is being loaded again (49 MiB of 98 MiB)",
   );
   chat.become(aStatus());
-  answer(eventStream(streamOf([delta("Good morning"), finish(), done])) as Response);
+  stream.say(delta("Good morning"), finish(), done);
   expect(await within(reply).findByText("Good morning")).toBeVisible();
   await waitFor(() => expect(screen.queryByText(/being loaded again/)).toBeNull());
 });
@@ -135,22 +129,17 @@ test("while another model is loading nothing is sent to the one before", async (
 
 test("after a crash the reply says the engine's last words, and that it was started again", async () => {
   const chat = await openChat();
-  server.use(
-    http.post("*/v1/chat/completions", () => {
-      const status = { state: "starting", elapsed_seconds: 0.1 } as const;
-      const restarting = anEngine({
-        status: { phase: "starting", loaded_bytes: 0, total_bytes: 0, ...status },
-        loaded: null,
-        restarts: 1,
-        last_error: crash,
-      });
-      chat.become({ ...anEmptyStatus(), engines: [restarting], loading: [SMOLLM] });
-      return eventStream(
-        streamOf([delta("Once upon"), `data: ${JSON.stringify({ error: crash })}\n\n`]),
-      );
-    }),
-    http.get("*/v1/load/progress", () => eventStream(streamOf([]))),
-  );
+  serveRuns((run) => {
+    const status = { state: "starting", elapsed_seconds: 0.1 } as const;
+    const restarting = anEngine({
+      status: { phase: "starting", loaded_bytes: 0, total_bytes: 0, ...status },
+      loaded: null,
+      restarts: 1,
+      last_error: crash,
+    });
+    chat.become({ ...anEmptyStatus(), engines: [restarting], loading: [SMOLLM] });
+    run.say(delta("Once upon"), broken(crash));
+  });
   await chat.user.type(chat.message, "a story{Enter}");
   const alert = await screen.findByRole("alert");
   expect(alert).toHaveTextContent(crash.message);
@@ -171,7 +160,7 @@ test("an engine that stays down doesn't take the composer, and its refusal is sa
   await chat.notice();
   expect(await screen.findByText(/has stopped. Your next message starts it again/)).toBeVisible();
   server.use(
-    http.post("*/v1/chat/completions", () =>
+    http.post("*/v1/runs", () =>
       failure(503, {
         message: `The model failed before: ${crash.message}`,
         code: "engine_unavailable",

@@ -3,9 +3,15 @@ import { activeBranch, type Conversation, type Message } from "./tree";
 /** The branch that is shown, as a document to read. */
 export function toMarkdown(conversation: Conversation): string {
   const parts = activeBranch(conversation).map(
-    (message) => `## ${heading(message)}\n\n${message.content}`,
+    (message) =>
+      `## ${heading(message)}\n\n${[...picturesOf(message), message.content].join("\n\n")}`,
   );
   return `# ${conversation.title || "Conversation"}\n\n${parts.join("\n\n")}\n`;
+}
+
+function picturesOf(message: Message): string[] {
+  const images = message.role === "user" ? (message.images ?? []) : [];
+  return images.map((image, index) => `![Picture ${index + 1}](${image})`);
 }
 
 function heading(message: Message): string {

@@ -2,8 +2,9 @@ import { ArrowDown } from "lucide-react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Virtualizer } from "virtua";
 import { Button } from "@/ui/button";
+import type { Asked } from "./asking";
 import type { Place } from "./branch-switch";
-import { type Asked, useChatStore } from "./chat-store";
+import { useChatStore } from "./chat-store";
 import { PromptView } from "./prompt-view";
 import { ReplyView } from "./reply-view";
 import { activeBranch, type Conversation, type Message, siblingIds } from "./tree";
@@ -37,7 +38,7 @@ export function MessageList({ conversation, asked, isRunning }: Props) {
   const { isAtEnd, toEnd } = useStickToEnd(scroller, content);
   const [editingId, setEditingId] = useState<string | null>(null);
   const rows = useMemo(() => rowsOf(conversation), [conversation]);
-  const runningId = useChatStore((state) => state.running[conversation.id]?.replyId);
+  const runningId = useChatStore((state) => state.running[conversation.id]?.id);
 
   // What was just asked for is what one wants to see.
   useEffect(() => {

@@ -4,11 +4,13 @@ import { Button } from "@/ui/button";
 import { CopyButton } from "@/ui/copy-button";
 import { IconButton } from "@/ui/icon-button";
 import { Textarea } from "@/ui/input";
+import type { Asked } from "./asking";
 import { BranchSwitch, type Place, placeOf } from "./branch-switch";
-import { type Asked, useChatStore } from "./chat-store";
+import { useChatStore } from "./chat-store";
 import { focusComposer } from "./composer";
 import { DeleteButton } from "./delete-button";
 import { isSendKey } from "./keys";
+import { Thumbnails } from "./thumbnails";
 import type { Prompt } from "./tree";
 
 type Props = Place & {
@@ -26,9 +28,12 @@ export const PromptView = memo(function PromptView(props: Props) {
   if (isEditing) return <PromptEditor {...props} />;
   return (
     <article aria-label="Prompt" data-role="user" className="flex flex-col items-end gap-1">
-      <p className="max-w-[85%] whitespace-pre-wrap rounded-xl rounded-br-sm bg-accent px-4 py-2.5 text-accent-foreground leading-relaxed [overflow-wrap:anywhere]">
-        {prompt.content}
-      </p>
+      <Pictures images={prompt.images ?? []} />
+      {prompt.content && (
+        <p className="max-w-[85%] whitespace-pre-wrap rounded-xl rounded-br-sm bg-accent px-4 py-2.5 text-accent-foreground leading-relaxed [overflow-wrap:anywhere]">
+          {prompt.content}
+        </p>
+      )}
       <div className="flex items-center gap-1">
         {isLast && !isBusy && (
           <Button
@@ -57,16 +62,35 @@ export const PromptView = memo(function PromptView(props: Props) {
   );
 });
 
+function Pictures({ images }: { images: string[] }) {
+  if (images.length === 0) return null;
+  return (
+    <ul aria-label="Pictures" className="flex max-w-[85%] flex-wrap justify-end gap-2">
+      {images.map((image, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the same picture may stand there twice
+        <li key={index}>
+          <img
+            src={image}
+            alt={`Sent with the prompt, number ${index + 1}`}
+            className="max-h-64 min-h-16 min-w-16 max-w-full rounded-xl border bg-muted object-contain"
+          />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 function PromptEditor({ prompt, asked, isBusy, onEdit }: Props) {
   const [text, setText] = useState(prompt.content);
-  const canSend = text.trim() !== "" && asked !== null && !isBusy;
+  const [images, setImages] = useState(prompt.images ?? []);
+  const canSend = (text.trim() !== "" || images.length > 0) && asked !== null && !isBusy;
   const close = () => {
     onEdit(null);
     focusComposer();
   };
   const send = () => {
     if (!canSend) return;
-    void useChatStore.getState().editAndResend(prompt.id, text, asked);
+    void useChatStore.getState().editAndResend(prompt.id, { text, images }, asked);
     close();
   };
   return (
@@ -78,6 +102,7 @@ function PromptEditor({ prompt, asked, isBusy, onEdit }: Props) {
         send();
       }}
     >
+      <Thumbnails images={images} onRemove={(index) => setImages(images.toSpliced(index, 1))} />
       <Textarea
         autoFocus
         aria-label="Edited prompt"

@@ -1,5 +1,5 @@
 import { assertNever } from "@/lib/assert-never";
-import { formatCount, formatSeconds, formatTokensPerSecond } from "@/lib/format";
+import { formatCount, formatMilliseconds, formatTokensPerSecond } from "@/lib/format";
 import type { Outcome, Reply } from "./tree";
 
 /** What ended a reply, where it wasn't the model itself. */
@@ -10,7 +10,7 @@ function endOf(outcome: Outcome): string | null {
     case "stopped":
       return "stopped";
     case "interrupted":
-      return "interrupted when the page was closed";
+      return "interrupted";
     case "streaming":
     case "failed":
       return null;
@@ -41,7 +41,7 @@ export function ReplyFacts({ reply: { outcome, stats, model } }: { reply: Reply 
   if (stats) {
     if (stats.tokensPerSecond !== null) facts.push(formatTokensPerSecond(stats.tokensPerSecond));
     if (stats.firstTokenSeconds !== null)
-      facts.push(`first token after ${secondsFinely(stats.firstTokenSeconds)}`);
+      facts.push(`first token after ${formatMilliseconds(stats.firstTokenSeconds * 1000)}`);
     const counted = `${formatCount(stats.tokens)} ${stats.tokens === 1 ? "token" : "tokens"}`;
     facts.push(stats.isCounted ? counted : `about ${counted}`);
   }
@@ -56,8 +56,4 @@ export function ReplyFacts({ reply: { outcome, stats, model } }: { reply: Reply 
       <span className="[overflow-wrap:anywhere]">{model}</span>
     </p>
   );
-}
-
-function secondsFinely(seconds: number): string {
-  return seconds < 1 ? `${Math.round(seconds * 1000)} ms` : formatSeconds(seconds);
 }

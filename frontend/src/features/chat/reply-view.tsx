@@ -6,8 +6,9 @@ import { CopyButton } from "@/ui/copy-button";
 import { ErrorNote } from "@/ui/error-note";
 import { IconButton } from "@/ui/icon-button";
 import { AfterCrash } from "./after-crash";
+import type { Asked } from "./asking";
 import { BranchSwitch, type Place, placeOf } from "./branch-switch";
-import { type Asked, useChatStore } from "./chat-store";
+import { useChatStore } from "./chat-store";
 import { focusComposer } from "./composer";
 import { DeleteButton } from "./delete-button";
 import { LazyMarkdown } from "./lazy-markdown";
@@ -28,7 +29,7 @@ type Props = Place & {
 export const ReplyView = memo(function ReplyView(props: Props) {
   const { reply, conversationId } = props;
   const running = useChatStore((state) => state.running[conversationId]);
-  const isRunning = running?.replyId === reply.id;
+  const isRunning = running?.id === reply.id;
   const { content, reasoning, reasoningSeconds } = isRunning ? running : reply;
   return (
     <article aria-label="Reply" aria-busy={isRunning} data-role="assistant" className="space-y-3">

@@ -1,33 +1,122 @@
 import { HttpResponse, http } from "msw";
-import { expect, test } from "vitest";
-import { eventStream, failure, server } from "@/test/server";
-import { streamReply } from "./reply";
-import { answering, delta, done, finish, openReply, usage } from "./testing";
-import { emptyReply } from "./tree";
+import { expect, test, vi } from "vitest";
+import { failure, server } from "@/test/server";
+import { asNewRun } from "./asking";
+import { followReply, writeReply } from "./reply";
+import { untouched } from "./sampling";
+import { answering, broken, delta, done, finish, openReply, serveRuns, usage } from "./testing";
+import { emptyReply, type Reply, type RunningReply } from "./tree";
 
-const request = { model: "a/model", messages: [{ role: "user" as const, content: "hi" }] };
+const asked = {
+  model: "a/model",
+  settings: untouched,
+  supportsReasoning: false,
+  seesPictures: false,
+};
 const empty = emptyReply("r", "p", "a/model", 0);
-const ask = (signal = new AbortController().signal, before = empty) =>
-  streamReply(before, request, signal, () => {});
+const nothing = () => {};
 
-test("a stream cut at every byte gives the same text", async () => {
-  const text = "Ça va 你好 🌍👨‍👩‍👧 **fett**";
-  const bytes = new TextEncoder().encode(delta(text) + finish() + done);
-  server.use(
-    http.post("*/v1/chat/completions", () =>
-      eventStream(
-        new ReadableStream({
-          start(controller) {
-            for (const byte of bytes) controller.enqueue(Uint8Array.of(byte));
-            controller.close();
-          },
-        }),
-      ),
-    ),
+function ask(
+  signal = new AbortController().signal,
+  before: Reply = empty,
+  show: (reply: Reply) => void = nothing,
+  keep: (reply: RunningReply) => Promise<void> = async () => {},
+) {
+  return writeReply(before, { ...asNewRun(before, [], asked), keep }, { signal, show });
+}
+
+/** A reply that another visit of the page had asked for, as far as it was kept. */
+const kept = (changes: Partial<RunningReply> = {}): RunningReply => ({
+  ...empty,
+  ...changes,
+  run: {
+    id: "run-1",
+    asked: { model: "a/model", settings: untouched },
+    lastEvent: 0,
+    start: { content: 0, reasoning: 0, stats: null },
+    before: null,
+    ...changes.run,
+  },
+});
+
+const follow = (reply: RunningReply) =>
+  followReply(reply, { signal: new AbortController().signal, show: nothing });
+
+/** Starts a run that says `parts`, without anybody who reads it. */
+async function aRun(...parts: string[]) {
+  const served = serveRuns((run) => run.say(...parts));
+  await fetch("/v1/runs", { method: "POST", body: "{}" });
+  return served;
+}
+
+test("the run's id is kept before anything of it is shown", async () => {
+  answering([delta("Paris"), finish(), done]);
+  const order: string[] = [];
+  const ended = await ask(
+    undefined,
+    undefined,
+    ({ content, run }) => void order.push(`shown ${content} ${run?.id}`),
+    async ({ run }) => void order.push(`kept ${run.id}`),
   );
-  const ended = await ask();
-  expect(ended.content).toBe(text);
+  expect(order.slice(0, 2)).toEqual(["shown  run-1", "kept run-1"]);
+  expect(ended.run).toMatchObject({ id: "run-1", lastEvent: 2 });
+});
+
+test("a run that went on while nobody looked is shown whole", async () => {
+  await aRun(delta("One"), delta(" two"), delta(" three"), finish(), usage(3, 85), done);
+  const reply = kept({ content: "One", run: { ...kept().run, lastEvent: 1 } });
+  const ended = await follow(reply);
+  expect(ended.content).toBe("One two three");
   expect(ended.outcome).toEqual({ state: "finished", reason: "stop" });
+  // It came at once, long after it was made: only the engine knows how fast that was.
+  expect(ended.stats).toMatchObject({ tokens: 3, isCounted: true, tokensPerSecond: 85 });
+  expect(ended.stats?.firstTokenSeconds).toBeNull();
+});
+
+test("a broken connection neither doubles nor loses a word", async () => {
+  const stream = openReply();
+  const ending = ask();
+  await stream.begun;
+  await vi.waitFor(() => expect(stream.run()?.asked).toHaveLength(1));
+  stream.say(delta("One"), delta(" two"));
+  stream.cut();
+  stream.say(delta(" three"), finish(), done);
+  const ended = await ending;
+  expect(ended.content).toBe("One two three");
+  expect(stream.run()?.asked.length).toBeGreaterThan(1);
+});
+
+test("a run whose last words were lost with the server is read again from its start", async () => {
+  const served = await aRun(delta("!"), broken({ message: "Killed.", code: "run_interrupted" }));
+  let refusals = 0;
+  server.use(
+    http.get("*/v1/runs/run-1/events", ({ request }) => {
+      if (request.headers.get("last-event-id") === null) return;
+      refusals += 1;
+      return failure(409, { message: "No such event.", code: "run_events_lost" });
+    }),
+  );
+  const run = { ...kept().run, lastEvent: 7, start: { content: 6, reasoning: 0, stats: null } };
+  const ended = await follow(kept({ content: "Before and lost", run }));
+  expect(ended.content).toBe("Before!");
+  expect(ended.outcome).toEqual({ state: "interrupted" });
+  expect(ended.run).toMatchObject({ id: "run-1", lastEvent: 1 });
+  expect(refusals).toBe(1);
+  expect(served.runs.size).toBe(1);
+});
+
+test("a run that the server has forgotten leaves its text, interrupted", async () => {
+  serveRuns();
+  const ended = await follow(kept({ content: "Half a" }));
+  expect(ended).toMatchObject({ content: "Half a", outcome: { state: "interrupted" } });
+  expect(ended.run).toBeUndefined();
+});
+
+test("a run that somebody else cancelled is stopped", async () => {
+  const { runs } = await aRun(delta("Half"));
+  runs.get("run-1")?.cancel();
+  const ended = await follow(kept());
+  expect(ended).toMatchObject({ content: "Half", outcome: { state: "stopped" } });
 });
 
 test("the engine's figures and the model that answered are taken from the stream", async () => {
@@ -47,7 +136,7 @@ test("without the engine's figures the page counts for itself and says so", asyn
 
 test("an error within the stream is an outcome beside the text, never text", async () => {
   const error = { message: "The engine ended.", code: "engine_crashed", evidence: "SIGSEGV" };
-  answering([delta("Half"), `data: ${JSON.stringify({ error })}\n\n`]);
+  answering([delta("Half"), broken(error)]);
   const ended = await ask();
   expect(ended.content).toBe("Half");
   expect(ended.outcome).toEqual({
@@ -56,14 +145,9 @@ test("an error within the stream is an outcome beside the text, never text", asy
   });
 });
 
-test("a stream that ends without being done has failed", async () => {
-  answering([delta("Half")]);
-  expect((await ask()).outcome).toMatchObject({ state: "failed", fault: { code: "stream_cut" } });
-});
-
 test("a refusal keeps the server's words", async () => {
   server.use(
-    http.post("*/v1/chat/completions", () =>
+    http.post("*/v1/runs", () =>
       failure(400, {
         message: "Too long.",
         code: "context_length_exceeded",
@@ -83,7 +167,7 @@ test("a refusal keeps the server's words", async () => {
 });
 
 test("a server that can't be reached is said as such", async () => {
-  server.use(http.post("*/v1/chat/completions", () => HttpResponse.error()));
+  server.use(http.post("*/v1/runs", () => HttpResponse.error()));
   expect((await ask()).outcome).toMatchObject({
     state: "failed",
     fault: { code: "server_unreachable" },
@@ -94,14 +178,15 @@ test("stopping in the middle keeps what had come", async () => {
   const stream = openReply();
   const controller = new AbortController();
   const shown: string[] = [];
-  const ending = streamReply(empty, request, controller.signal, ({ content }) => {
+  const ending = ask(controller.signal, empty, ({ content }) => {
     shown.push(content);
-    controller.abort();
+    if (content) controller.abort();
   });
   await stream.begun;
   stream.say(delta("Once upon"));
   const ended = await ending;
-  expect(shown).toEqual(["Once upon"]);
+  expect(shown).toEqual(["", "Once upon"]);
+  await vi.waitFor(() => expect(stream.run()?.isCancelled).toBe(true));
   expect(ended.content).toBe("Once upon");
   expect(ended.outcome).toEqual({ state: "stopped" });
 });
@@ -129,7 +214,7 @@ test("the time of thinking ends with the first word of the answer", async () => 
 test("many tokens in one frame are shown once", async () => {
   let times = 0;
   answering([...Array.from({ length: 200 }, () => delta("x")), finish(), done]);
-  const ended = await streamReply(empty, request, new AbortController().signal, () => {
+  const ended = await ask(undefined, empty, () => {
     times += 1;
   });
   expect(ended.content).toHaveLength(200);

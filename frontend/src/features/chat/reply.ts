@@ -1,159 +1,129 @@
-import { isAbort, toApiError } from "@/api/errors";
-import {
-  type CompletionRequest,
-  type StreamChunk,
-  streamCompletion,
-  type Timings,
-  type Usage,
-} from "@/api/stream";
-import type { Fault, Outcome, Reply, ReplyStats } from "./tree";
+import { type ApiError, toApiError } from "@/api/errors";
+import { cancelRun, followRun } from "@/api/runs";
+import { assertNever } from "@/lib/assert-never";
+import { Gathering } from "./gathering";
+import type { Fault, Outcome, Reply, RunningReply, RunPlace } from "./tree";
 
-export type ReplyRequest = CompletionRequest & { enable_thinking?: boolean };
+export type Following = {
+  /** Aborting it ends the run: the reply is stopped. */
+  signal: AbortSignal;
+  /** What has come so far; at most once per animation frame, as tokens can outrun the screen. */
+  show: (reply: Reply) => void;
+};
 
-export type Arrived = Pick<Reply, "content" | "reasoning" | "reasoningSeconds">;
+/** How a reply gets its run. */
+export type Beginning = {
+  begin: () => Promise<RunPlace>;
+  /** Ends what was begun where the reply was stopped before the server had told its id. */
+  giveUp: (runId: string) => Promise<void>;
+  /** Keeps the reply with its run, before anything of it is shown. */
+  keep: (reply: RunningReply) => Promise<void>;
+};
 
-/** What a running reply has brought so far; shown instead of what the tree holds of it. */
-export type Progress = Arrived & { replyId: string };
-
-/**
- * Gathers the chunks of one reply. Tokens can outrun the screen, so `show` is called at most once
- * per animation frame, and once at the end.
- */
-class Gathering {
-  content: string;
-  reasoning: string;
-  reasoningSeconds: number | null;
-  reason = "stop";
-  model = "";
-  private deltas = 0;
-  private usage: Usage | null = null;
-  private timings: Timings | null = null;
-  private firstAt: number | null = null;
-  private lastAt: number | null = null;
-  private readonly startedAt = performance.now();
-  private readonly before: Reply;
-
-  constructor(before: Reply) {
-    this.before = before;
-    this.content = before.content;
-    this.reasoning = before.reasoning;
-    this.reasoningSeconds = before.reasoningSeconds;
-  }
-
-  take(chunk: StreamChunk) {
-    switch (chunk.type) {
-      case "content":
-        this.arrived();
-        if (this.reasoning && this.reasoningSeconds === null) this.endReasoning();
-        this.content += chunk.text;
-        break;
-      case "reasoning":
-        this.arrived();
-        this.reasoning += chunk.text;
-        break;
-      case "finish":
-        this.reason = chunk.reason;
-        break;
-      case "usage":
-        this.model = chunk.model || this.model;
-        this.usage = chunk.usage ?? this.usage;
-        this.timings = chunk.timings ?? this.timings;
-        break;
-    }
-  }
-
-  endReasoning() {
-    if (this.reasoning && this.reasoningSeconds === null && this.firstAt !== null)
-      this.reasoningSeconds = (performance.now() - this.firstAt) / 1000;
-  }
-
-  private arrived() {
-    this.lastAt = performance.now();
-    this.firstAt ??= this.lastAt;
-    this.deltas += 1;
-  }
-
-  /** The engine's figures where it sent them, else the page's own. */
-  stats(): ReplyStats | null {
-    if (this.firstAt === null || this.lastAt === null) return this.before.stats;
-    const tokens = this.usage?.completionTokens ?? this.deltas;
-    const seconds = (this.lastAt - this.firstAt) / 1000;
-    // The first token's time belongs to the prompt, so one fewer was decoded in this span.
-    const measured = seconds > 0 && tokens > 1 ? (tokens - 1) / seconds : null;
-    const earlier = this.before.stats;
-    return {
-      tokens: tokens + (earlier?.tokens ?? 0),
-      isCounted: this.usage !== null && (earlier?.isCounted ?? true),
-      tokensPerSecond: this.timings?.tokensPerSecond ?? measured,
-      firstTokenSeconds: earlier?.firstTokenSeconds ?? (this.firstAt - this.startedAt) / 1000,
-    };
-  }
-}
-
-/**
- * The chunks until `signal` aborts. A reply is stopped for the person at once, even while the
- * connection that is being closed still waits for its next byte.
- */
-async function* untilAborted(chunks: AsyncGenerator<StreamChunk>, signal: AbortSignal) {
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  });
-  // Nobody may be waiting for it when the stop comes.
-  aborted.catch(() => {});
-  for (;;) {
-    const { done, value } = await Promise.race([chunks.next(), aborted]);
-    if (done) return;
-    yield value;
-  }
-}
-
-function faultOf(thrown: unknown): Fault {
-  const { message, code, evidence, nextStep } = toApiError(thrown);
-  return { message, code, evidence: evidence ?? null, nextStep: nextStep ?? null };
-}
-
-/**
- * Streams `request` into `reply` and returns it as it ended. Never rejects: a failure is an outcome
- * of the reply, beside whatever text had come.
- */
-export async function streamReply(
+/** Asks for `reply` and returns it as it ended. Never rejects: a failure is an outcome of the reply. */
+export async function writeReply(
   reply: Reply,
-  request: ReplyRequest,
-  signal: AbortSignal,
-  show: (arrived: Arrived) => void,
+  { begin, giveUp, keep }: Beginning,
+  following: Following,
 ): Promise<Reply> {
-  const gathering = new Gathering(reply);
+  const askedAt = performance.now();
+  const beginning = begin();
+  try {
+    const run = await unlessAborted(beginning, following.signal);
+    const begun = { ...reply, run };
+    following.show(begun);
+    await keep(begun);
+    return await followReply(begun, following, askedAt);
+  } catch (thrown) {
+    if (!following.signal.aborted)
+      return { ...reply, outcome: { state: "failed", fault: faultOf(toApiError(thrown)) } };
+    // What was refused has nothing to be ended.
+    void beginning.then(({ id }) => giveUp(id)).catch(() => undefined);
+    return { ...reply, outcome: { state: "stopped" } };
+  }
+}
+
+/**
+ * Follows the run of `reply` to its end and returns the reply as it ended; never rejects. `askedAt`
+ * is when this page asked for it, by `performance.now()`; null if it didn't.
+ */
+export async function followReply(
+  reply: RunningReply,
+  { signal, show }: Following,
+  askedAt: number | null = null,
+): Promise<Reply> {
+  const gathering = new Gathering(reply, askedAt);
   let frame = 0;
   const showNow = () => {
     frame = 0;
-    const { content, reasoning, reasoningSeconds } = gathering;
-    show({ content, reasoning, reasoningSeconds });
+    show(gathering.reply);
   };
-  let outcome: Outcome;
+  let outcome: Outcome = { state: "stopped" };
+  let isForgotten = false;
   try {
-    for await (const chunk of untilAborted(streamCompletion(request, signal), signal)) {
-      gathering.take(chunk);
-      frame ||= requestAnimationFrame(showNow);
+    const steps = followRun(reply.run.id, reply.run.lastEvent, signal);
+    for (;;) {
+      const { done, value: step } = await unlessAborted(steps.next(), signal);
+      if (done) break;
+      switch (step.type) {
+        case "event":
+          gathering.take(step.number, step.chunks);
+          frame ||= requestAnimationFrame(showNow);
+          break;
+        case "gap":
+          gathering.stopMeasuring();
+          break;
+        case "anew":
+          gathering.startAnew();
+          break;
+        case "end":
+          outcome = outcomeOf(step.error, gathering.reason);
+          isForgotten = step.error?.code === "run_not_found";
+          break;
+        default:
+          assertNever(step);
+      }
     }
-    outcome = { state: "finished", reason: gathering.reason };
-  } catch (thrown) {
-    outcome =
-      signal.aborted || isAbort(thrown)
-        ? { state: "stopped" }
-        : { state: "failed", fault: faultOf(thrown) };
+  } catch {
+    // It was stopped, which no step says.
   }
   cancelAnimationFrame(frame);
+  if (signal.aborted) void cancelRun(reply.run.id);
   gathering.endReasoning();
-  const { content, reasoning, reasoningSeconds } = gathering;
-  return {
-    ...reply,
-    content,
-    reasoning,
-    reasoningSeconds,
-    model: gathering.model || reply.model,
-    outcome,
-    stats: gathering.stats(),
-  };
+  const { run, ...ended } = gathering.reply;
+  return { ...ended, ...(isForgotten ? {} : { run }), outcome };
+}
+
+/**
+ * What `promise` brings, or a rejection as soon as `signal` aborts. A reply is stopped for the person
+ * at once, even while the connection that is being closed still waits for its next byte.
+ */
+function unlessAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason);
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop);
+    void promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
+}
+
+function outcomeOf(error: ApiError | null, reason: string): Outcome {
+  switch (error?.code) {
+    case undefined:
+      return { state: "finished", reason };
+    case "run_cancelled":
+      return { state: "stopped" };
+    // The server was ended in the middle, or has forgotten the run since.
+    case "run_interrupted":
+    case "run_not_found":
+      return { state: "interrupted" };
+    default:
+      return { state: "failed", fault: faultOf(error as ApiError) };
+  }
+}
+
+function faultOf({ message, code, evidence, nextStep }: ApiError): Fault {
+  return { message, code, evidence: evidence ?? null, nextStep: nextStep ?? null };
 }
 
 /** A reply's end in words, for those who listen to the page: said once, not token by token. */
@@ -163,6 +133,8 @@ export function announcementOf({ outcome, content }: Reply): string {
       return `The reply failed: ${outcome.fault.message}`;
     case "stopped":
       return "The reply was stopped.";
+    case "interrupted":
+      return "The reply was interrupted.";
     default:
       return `Reply: ${content}`;
   }

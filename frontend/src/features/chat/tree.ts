@@ -1,3 +1,6 @@
+import type { ChatMessage, ContentPart } from "@/api/runs";
+import type { ModelSettings } from "./sampling";
+
 /**
  * A conversation is a tree: each message names its parent, and `leafId` ends the branch that is
  * shown. Editing a prompt or asking for another answer adds a sibling and loses nothing.
@@ -31,7 +34,22 @@ export type Prompt = {
   parentId: string | null;
   role: "user";
   content: string;
+  /** Data URLs, in the order in which the model sees them. */
+  images?: string[];
   createdAt: number;
+};
+
+/** The server's run that writes a reply, and how much of it is in the reply. */
+export type RunPlace = {
+  id: string;
+  /** Of whom and how it was asked. */
+  asked: { model: string; settings: ModelSettings };
+  /** The number of the last event whose words are in the reply; 0 before the first. */
+  lastEvent: number;
+  /** What the reply held before the run's first event: from there it can be read again. */
+  start: { content: number; reasoning: number; stats: ReplyStats | null };
+  /** The figures of all that was asked for before what is under way. */
+  before: ReplyStats | null;
 };
 
 export type Reply = {
@@ -44,8 +62,13 @@ export type Reply = {
   model: string;
   outcome: Outcome;
   stats: ReplyStats | null;
+  /** Missing before the server has told its id, and once the server has forgotten the run. */
+  run?: RunPlace;
   createdAt: number;
 };
+
+/** A reply that a run writes. */
+export type RunningReply = Reply & { run: RunPlace };
 
 export type Message = Prompt | Reply;
 
@@ -108,7 +131,7 @@ export function withMessage(conversation: Conversation, message: Message): Conve
   const isNew = !(message.id in conversation.messages);
   return {
     ...conversation,
-    title: conversation.title || (message.role === "user" ? titleFrom(message.content) : ""),
+    title: conversation.title || (message.role === "user" ? titleOf(message) : ""),
     messages: { ...conversation.messages, [message.id]: message },
     leafId: isNew ? message.id : conversation.leafId,
     updatedAt: Math.max(conversation.updatedAt, message.createdAt),
@@ -139,25 +162,54 @@ export function withoutMessage(conversation: Conversation, id: string): Conversa
   return sibling ? switchedTo(remaining, sibling) : { ...remaining, leafId: target.parentId };
 }
 
-export type RequestMessage = { role: "system" | "user" | "assistant"; content: string };
-
 /**
  * What the engine is sent of a branch. A reply without text is left out, and prompts that then
  * stand in a row become one: many chat templates refuse two turns of the same role.
  */
-export function requestMessages(branch: Message[], systemPrompt: string): RequestMessage[] {
-  const messages: RequestMessage[] = [];
+export function requestMessages(branch: Message[], systemPrompt: string): ChatMessage[] {
+  const messages: ChatMessage[] = [];
   if (systemPrompt.trim()) messages.push({ role: "system", content: systemPrompt });
-  for (const { role, content } of branch) {
-    if (role === "assistant" && !content) continue;
+  for (const message of branch) {
+    if (message.role === "assistant" && !message.content) continue;
+    const content = contentOf(message);
     const last = messages.at(-1);
-    if (last?.role === role) last.content += `\n\n${content}`;
-    else messages.push({ role, content });
+    if (last?.role === message.role) last.content = joined(last.content, content);
+    else messages.push({ role: message.role, content });
   }
   return messages;
 }
 
+type Content = ChatMessage["content"];
+
+/** A prompt's pictures stand before what is asked about them. */
+function contentOf(message: Message): Content {
+  const images = message.role === "user" ? (message.images ?? []) : [];
+  if (images.length === 0) return message.content;
+  return [
+    ...images.map((url): ContentPart => ({ type: "image_url", image_url: { url } })),
+    ...partsOf(message.content),
+  ];
+}
+
+function joined(one: Content, other: Content): Content {
+  if (typeof one === "string" && typeof other === "string") return `${one}\n\n${other}`;
+  return [...partsOf(one), ...partsOf(other)];
+}
+
+function partsOf(content: Content): ContentPart[] {
+  if (typeof content !== "string") return content;
+  return content ? [{ type: "text", text: content }] : [];
+}
+
+export function hasPictures(branch: Message[]): boolean {
+  return branch.some((message) => message.role === "user" && Boolean(message.images?.length));
+}
+
 const TITLE_LENGTH = 60;
+
+function titleOf({ content, images }: Prompt): string {
+  return titleFrom(content) || (images?.length ? "About a picture" : "");
+}
 
 /** The first line with words in it, cut at a word's end. */
 export function titleFrom(text: string): string {
@@ -170,17 +222,39 @@ export function titleFrom(text: string): string {
   return `${space > TITLE_LENGTH / 2 ? cut.slice(0, space) : cut}…`;
 }
 
-/** Replies that were streaming when the page was closed: what had arrived is kept. */
+/** Replies that were asked for when the page was closed and that no run writes. */
 export function recovered(conversation: Conversation): Conversation {
   const messages = Object.fromEntries(
     Object.entries(conversation.messages).map(([id, message]) => [
       id,
-      message.role === "assistant" && message.outcome.state === "streaming"
+      message.role === "assistant" && message.outcome.state === "streaming" && !message.run
         ? { ...message, outcome: { state: "interrupted" as const } }
         : message,
     ]),
   );
   return { ...conversation, messages };
+}
+
+/** The reply that a run was writing when it was last looked at. */
+export function unfinishedReply(conversation: Conversation): RunningReply | undefined {
+  return Object.values(conversation.messages).find(
+    (message): message is RunningReply =>
+      message.role === "assistant" &&
+      message.outcome.state === "streaming" &&
+      message.run !== undefined,
+  );
+}
+
+/** The runs of which `after` has nothing any more. */
+export function runsLeftOut(before: Conversation, after: Conversation | null): string[] {
+  const kept = new Set(runIds(after));
+  return runIds(before).filter((id) => !kept.has(id));
+}
+
+function runIds(conversation: Conversation | null): string[] {
+  return Object.values(conversation?.messages ?? {}).flatMap((message) =>
+    message.role === "assistant" && message.run ? [message.run.id] : [],
+  );
 }
 
 export function matches(conversation: Conversation, query: string): boolean {

@@ -1,6 +1,6 @@
 import { useMemo } from "react";
-import { useReachableModel } from "@/api/models";
-import type { Asked } from "./chat-store";
+import { useModels, useReachableModel } from "@/api/models";
+import type { Asked } from "./asking";
 import { untouched, useSettings } from "./sampling";
 
 /**
@@ -13,8 +13,10 @@ export function useAsked(): Asked | null {
   const settings = useSettings(({ byModel }) => (model ? byModel[model] : undefined)) ?? untouched;
   // Where it isn't known it is taken for granted: others don't mind being told not to think.
   const supportsReasoning = reachable?.loaded?.supports_reasoning ?? true;
+  const card = useModels().data?.data.find(({ id }) => id === model);
+  const seesPictures = reachable?.loaded?.is_vision ?? card?.modalities.includes("image") ?? false;
   return useMemo(
-    () => (model ? { model, settings, supportsReasoning } : null),
-    [model, settings, supportsReasoning],
+    () => (model ? { model, settings, supportsReasoning, seesPictures } : null),
+    [model, settings, supportsReasoning, seesPictures],
   );
 }

@@ -1,6 +1,7 @@
 import { useReachableModel } from "@/api/models";
 import { Button } from "@/ui/button";
-import { type Asked, useChatStore } from "./chat-store";
+import type { Asked } from "./asking";
+import { useChatStore } from "./chat-store";
 
 const openings = [
   "Explain how rainbows form, in three sentences",
@@ -12,6 +13,9 @@ const openings = [
 /** A new chat, before its first message. */
 export function Welcome({ asked }: { asked: Asked | null }) {
   const model = useReachableModel();
+  const send = (text: string) => {
+    if (asked) void useChatStore.getState().send({ text, images: [] }, asked);
+  };
   return (
     <div className="flex min-h-0 flex-1 flex-col items-center justify-center gap-8 overflow-y-auto p-6 text-center">
       <div className="space-y-2">
@@ -29,7 +33,7 @@ export function Welcome({ asked }: { asked: Asked | null }) {
               intent="secondary"
               className="h-auto min-h-12 w-full whitespace-normal py-2.5 text-left font-normal"
               disabled={asked === null}
-              onClick={() => asked && void useChatStore.getState().send(opening, asked)}
+              onClick={() => send(opening)}
             >
               <span className="w-full">{opening}</span>
             </Button>

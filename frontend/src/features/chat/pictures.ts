@@ -1,0 +1,67 @@
+import { toast } from "sonner";
+import { create } from "zustand";
+
+/** What larger pictures are scaled down to be below; the model itself sees far less. */
+const LARGEST_BYTES = 20 * 1024 ** 2;
+const LONGEST_SIDE = 4096;
+
+const keyOf = (conversationId: string | null) => conversationId ?? "new";
+const none: string[] = [];
+
+/** The pictures in each conversation's composer that haven't been sent, until the page is closed. */
+const useAttached = create<Record<string, string[]>>(() => ({}));
+
+export function usePictures(conversationId: string | null): string[] {
+  return useAttached((attached) => attached[keyOf(conversationId)] ?? none);
+}
+
+export function setPictures(conversationId: string | null, images: string[]): void {
+  useAttached.setState({ [keyOf(conversationId)]: images });
+}
+
+/** Puts files into the composer, after those that are there; says which could not be read. */
+export async function attach(conversationId: string | null, files: Iterable<File>): Promise<void> {
+  for (const file of files) {
+    try {
+      const image = await dataUrlOf(await withinBounds(file));
+      const before = useAttached.getState()[keyOf(conversationId)] ?? none;
+      setPictures(conversationId, [...before, image]);
+    } catch {
+      toast.error(`${file.name} could not be read as a picture.`);
+    }
+  }
+}
+
+function dataUrlOf(blob: Blob): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(String(reader.result));
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(blob);
+  });
+}
+
+/** The file as it is, unless it is so large that sending it would fail. */
+async function withinBounds(file: File): Promise<Blob> {
+  if (file.size <= LARGEST_BYTES) return file;
+  const bitmap = await createImageBitmap(file);
+  const scale = Math.min(1, LONGEST_SIDE / Math.max(bitmap.width, bitmap.height));
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.max(1, Math.round(bitmap.width * scale));
+  canvas.height = Math.max(1, Math.round(bitmap.height * scale));
+  const context = canvas.getContext("2d");
+  if (!context) throw new Error("the browser has no canvas");
+  // JPEG knows no transparency, which would turn black.
+  context.fillStyle = "white";
+  context.fillRect(0, 0, canvas.width, canvas.height);
+  context.drawImage(bitmap, 0, 0, canvas.width, canvas.height);
+  bitmap.close();
+  const scaled = await new Promise<Blob | null>((resolve) =>
+    canvas.toBlob(resolve, "image/jpeg", 0.92),
+  );
+  if (!scaled) throw new Error("the picture could not be written");
+  toast(
+    `${file.name} is larger than 20 MB: it was scaled down to ${canvas.width} × ${canvas.height}.`,
+  );
+  return scaled;
+}
