@@ -82,9 +82,13 @@ class Pool:
 
     @property
     def active(self) -> Engine | None:
-        """The engine that answers a request which names no model: the one loaded last."""
+        """The engine that answers a chat which names no model: the one loaded last.
+
+        Where none is made for chat, the last of the others.
+        """
         serving = [engine for engine in self.engines if engine.is_serving]
-        return serving[-1] if serving else None
+        chatting = [engine for engine in serving if engine.spec.task == "chat"]
+        return next(reversed(chatting or serving), None)
 
     @property
     def latest(self) -> Engine | None:

@@ -22,6 +22,13 @@ const giant = aModel({
   status: "on_disk",
   memory: someMemory({ total: 400 * GIB }),
 });
+const embedder = aModel({
+  id: "nomic",
+  display_name: "Nomic Embed",
+  source: "folder",
+  status: "on_disk",
+  task: "embedding",
+});
 const broken = aModel({
   id: "broken",
   display_name: "Broken",
@@ -52,12 +59,13 @@ test("says what is loaded and how it is", async () => {
 });
 
 test("lists what is on disk by place, with whether it fits and why it can't be used", async () => {
-  onDisk(aModel(), qwen, giant, broken);
+  onDisk(aModel(), qwen, giant, embedder, broken);
   const { user } = renderInApp(<ModelPicker />);
   await user.click(await screen.findByRole("button", { name: /SmolLM2/ }));
   const option = (name: RegExp) => screen.findByRole("option", { name });
   expect(within(await option(/Qwen3/)).getByText("Fits")).toBeVisible();
   expect(within(await option(/Giant/)).getByText("Too large")).toBeVisible();
+  expect(within(await option(/Nomic/)).getByText(/for embeddings/)).toBeVisible();
   expect(within(await option(/Broken/)).getByText("The file was cut.")).toBeVisible();
   expect(await option(/Broken/)).toHaveAttribute("aria-disabled", "true");
   expect(screen.getByText("Hugging Face cache")).toBeVisible();

@@ -16,6 +16,7 @@ import { fitOf, mostFor } from "./fit";
 import { FitBadge } from "./fit-badge";
 import { bySource, matches } from "./model-sources";
 import { PickerFace } from "./picker-face";
+import { purposeOf } from "./purpose";
 
 const LoadDialog = lazy(() =>
   import("./load-dialog").then((module) => ({ default: module.LoadDialog })),
@@ -170,7 +171,7 @@ type ItemProps = {
 function ModelItem({ model, isWaiting, onChoose }: ItemProps) {
   const { data: status } = useStatus();
   const fit = fitOf(model.memory, status ? mostFor(model.id, status) : null);
-  const figures = [model.quant, formatBytes(model.size_bytes)].filter(Boolean).join(" · ");
+  const figures = [purposeOf(model.task), model.quant, formatBytes(model.size_bytes)];
   return (
     <Command.Item
       value={model.id}
@@ -181,7 +182,7 @@ function ModelItem({ model, isWaiting, onChoose }: ItemProps) {
       <div className="min-w-0 flex-1">
         <p className="truncate text-sm">{model.display_name}</p>
         <p className="truncate text-muted-foreground text-xs tabular-nums">
-          {model.problem ?? figures}
+          {model.problem ?? figures.filter(Boolean).join(" · ")}
         </p>
       </div>
       {model.status === "loaded" && <Badge tone="good">Loaded</Badge>}

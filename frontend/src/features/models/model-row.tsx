@@ -9,6 +9,7 @@ import { IconButton } from "@/ui/icon-button";
 import { fitOf, mostFor } from "./fit";
 import { FitBadge } from "./fit-badge";
 import { MemoryBar } from "./memory-bar";
+import { purposeOf } from "./purpose";
 
 type Props = {
   model: Schemas["ModelCard"];
@@ -99,6 +100,7 @@ function ModelStatus({ status }: { status: Schemas["ModelCard"]["status"] }) {
 
 function ModelFigures({ model }: { model: Schemas["ModelCard"] }) {
   const figures = [
+    purposeOf(model.task),
     model.quant,
     formatBytes(model.size_bytes),
     model.context_length === null ? null : `${formatCount(model.context_length)} tokens of context`,
