@@ -17,13 +17,12 @@ from eloquio.engines.process import EngineProcess
 from eloquio.engines.spawner import Spawned, Spawner, Workplace
 from eloquio.engines.spec import EngineSpec, Keeping
 from eloquio.engines.state import EngineState, Failed, Phase, Ready, Starting, Stopped, Stopping
-from eloquio.engines.turns import Turns
+from eloquio.engines.turns import Turns, refuse_beyond
 from eloquio.errors import (
     EloquioError,
     EngineStartFailed,
     EngineUnreachable,
     ModelUnloaded,
-    QueueFull,
     ShuttingDown,
     Unexpected,
 )
@@ -109,10 +108,9 @@ class Engine:
 
         It waits for its turn at the engine's slots, if it needs some. QueueFull.
         """
-        if self.waiting > self._workplace.settings.max_queued:
-            raise QueueFull(
-                f"{self.waiting} requests wait for the model already.", retry_after_seconds=5
-            )
+        if slots and not self.is_serving:
+            # It is still starting: who waits for that waits in no queue yet.
+            refuse_beyond(self._workplace.settings.max_queued, self.waiting)
         client, turns, taken = await self._turn(slots)
         self.busy += 1
         try:

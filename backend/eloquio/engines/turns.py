@@ -8,6 +8,14 @@ from eloquio.errors import QueueFull
 _RETRY_SECONDS = 5
 
 
+def refuse_beyond(most_waiting: int, waiting: int) -> None:
+    """QueueFull where no more than so many may wait, and they do."""
+    if waiting >= most_waiting:
+        raise QueueFull(
+            f"{waiting} requests wait for the model already.", retry_after_seconds=_RETRY_SECONDS
+        )
+
+
 class Turns:
     """One engine's slots. Who finds none free waits, in the order of coming.
 
@@ -29,11 +37,7 @@ class Turns:
         if slots == 0 or (not self._waiting and slots <= self._free):
             self._free -= slots
             return True
-        if len(self._waiting) >= self._most_waiting:
-            raise QueueFull(
-                f"{len(self._waiting)} requests wait for the model already.",
-                retry_after_seconds=_RETRY_SECONDS,
-            )
+        refuse_beyond(self._most_waiting, len(self._waiting))
         turn: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         place = (slots, turn)
         self._waiting.append(place)

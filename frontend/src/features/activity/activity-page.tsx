@@ -9,7 +9,8 @@ import { RequestRow } from "./request-row";
 
 export function ActivityPage() {
   return (
-    <div className="h-full overflow-y-auto">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: nothing in it takes the focus, and it scrolls
+    <section aria-label="Activity" tabIndex={0} className="h-full overflow-y-auto">
       <div className="mx-auto max-w-4xl space-y-6 px-4 py-8 md:px-8">
         <PageHeader
           title="Activity"
@@ -17,7 +18,7 @@ export function ActivityPage() {
         />
         <Requests />
       </div>
-    </div>
+    </section>
   );
 }
 
