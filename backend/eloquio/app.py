@@ -230,12 +230,25 @@ async def _render_validation(request: Request, error: Exception) -> Response:
     if first["type"] == "json_invalid":
         reason = first.get("ctx", {}).get("error", first["msg"])
         return await _render(request, InvalidRequest(f"The body isn't JSON: {reason}."))
+    if first["loc"] == ("body",) and not _is_json(request):
+        return await _render(
+            request,
+            InvalidRequest(
+                "The body isn't said to be JSON.",
+                next_step="Send it with the header Content-Type: application/json.",
+            ),
+        )
     # The first part says where it stood: in the body, the query…
     where = ".".join(str(part) for part in first["loc"][1:])
     message = f"{where}: {first['msg']}" if where else str(first["msg"])
     return await _render(
         request, InvalidRequest(f"The request isn't right. {message}.", param=where or None)
     )
+
+
+def _is_json(request: Request) -> bool:
+    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return media_type == "application/json" or media_type.endswith("+json")
 
 
 async def _render_http(request: Request, error: Exception) -> Response:

@@ -7,66 +7,54 @@ rounds; a ratio is taken within each round, so that a machine that slows down sl
 
 import argparse
 import asyncio
-import os
+import shlex
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import aiohttp
 import httpx2 as httpx
 import psutil
 
-from eloquio.server import listen
+from bench import figures
+from bench.figures import Figure
+from bench.held import Held, hold, paced_server, paced_ways
+from bench.throughput import measure
+from bench.ways import MODEL
 from eloquio.setup.checkout import Checkout
 from fixtures.running import RunningServer, serving
 from fixtures.tiny_engine import write_tiny_model
 
-STREAMS = 8
-TOKENS = 400
-ROUNDS = 7
-FIRST_TOKENS = 60
-MODEL = "tiny"
-
-
-@dataclass(frozen=True)
-class Way:
-    """One way to the engine: straight to its socket, or through a process between."""
-
-    session: aiohttp.ClientSession
-    between: psutil.Process | None = None
-
-
-@dataclass(frozen=True)
-class Throughput:
-    chunks_per_second: float
-    cpu_microseconds_per_chunk: float
-    """Of the process between the client and the engine."""
+DOCUMENT = Checkout.here().root / "docs" / "benchmarks.md"
+STARTS = 5
+WARM_UP_CHUNKS = 5
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--rounds", type=int, default=ROUNDS)
-    options.add_argument("--streams", type=int, default=STREAMS)
-    arguments = options.parse_args()
+    options = _parse()
+    found: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         home = Path(folder)
-        start_seconds = statistics.median(_start_seconds(home) for _ in range(5))
-        write_tiny_model(Checkout.here().kept_model, home / "models" / "tiny.gguf")
-        with serving(home, ELOQUIO_LOAD_ON_START="false") as server:
-            unloaded_bytes = psutil.Process(server.process.pid).memory_info().rss
-            _load(server, arguments.streams)
-            rounds = asyncio.run(_measure(server, arguments.rounds, arguments.streams))
-            loaded_bytes = psutil.Process(server.process.pid).memory_info().rss
-    print(_row("start to /health", start_seconds, "s", 2))
-    print(_row("backend, no model loaded", unloaded_bytes / 1e6, "MB", 0))
-    print(_row("backend, after the streams", loaded_bytes / 1e6, "MB", 0))
-    for line in rounds:
-        print(line)
+        parts = (
+            _of_the_start(home / "empty"),
+            _of_one_engine(home / "fast", options.rounds, options.streams),
+            _of_many(home / "paced", options.held, options.seconds),
+        )
+        for part in parts:
+            for figure in part:
+                print(figure.line(), flush=True)
+                found.append(figure)
+    if options.write:
+        command = shlex.join(["scripts/bench", *sys.argv[1:]])
+        figures.write(DOCUMENT, figures.block(found, command))
+
+
+def _of_the_start(home: Path) -> Iterator[Figure]:
+    home.mkdir()
+    seconds = statistics.median(_start_seconds(home) for _ in range(STARTS))
+    yield Figure("start to /health", seconds, "s", 2, at_most=1.5)
 
 
 def _start_seconds(home: Path) -> float:
@@ -75,6 +63,21 @@ def _start_seconds(home: Path) -> float:
     with serving(home, ELOQUIO_LOAD_ON_START="false") as server:
         httpx.get(f"{server.url}/health").raise_for_status()
         return time.perf_counter() - started
+
+
+def _of_one_engine(home: Path, rounds: int, streams: int) -> Iterator[Figure]:
+    """Throughput, first token and cost of a chunk, beside the real engine alone."""
+    write_tiny_model(Checkout.here().kept_model, home / "models" / f"{MODEL}.gguf")
+    with serving(home, ELOQUIO_LOAD_ON_START="false") as server:
+        yield _memory("backend, no model loaded", server, at_most=120)
+        _load(server, streams)
+        yield from asyncio.run(measure(server, rounds, streams))
+        yield _memory("backend, after the streams", server)
+
+
+def _memory(name: str, server: RunningServer, at_most: float | None = None) -> Figure:
+    size_bytes = psutil.Process(server.process.pid).memory_info().rss
+    return Figure(name, size_bytes / 1e6, "MB", at_most=at_most)
 
 
 def _load(server: RunningServer, streams: int) -> None:
@@ -88,130 +91,42 @@ def _load(server: RunningServer, streams: int) -> None:
     httpx.post(f"{server.url}/load", json=options, timeout=60).raise_for_status()
 
 
-async def _measure(server: RunningServer, rounds: int, streams: int) -> list[str]:
-    [socket] = (server.home / "run").glob("*/*.sock")
-    connector = aiohttp.UnixConnector(str(socket), force_close=True)
-    async with (
-        aiohttp.ClientSession("http://engine", connector=connector) as direct_session,
-        _session(server.url) as through_session,
-        _bare_forwarder(socket) as bare,
-    ):
-        direct = Way(direct_session)
-        through = Way(through_session, psutil.Process(server.process.pid))
-        ways = (direct, bare, through)
-        for way in ways:
-            await _throughput(way, streams)
-        together = [[await _throughput(way, streams) for way in ways] for _ in range(rounds)]
-        alone = [[await _throughput(way, 1) for way in ways] for _ in range(rounds)]
-        firsts = [
-            (await _first_token_seconds(direct), await _first_token_seconds(through))
-            for _ in range(FIRST_TOKENS)
-        ]
-    return [*_told(together, streams), *_told(alone, 1), *_told_firsts(firsts)]
+def _of_many(home: Path, streams: int, seconds: float) -> Iterator[Figure]:
+    """Streams as slow as a person reads, all at once, beside the same ones straight."""
+    chunks = round(seconds * 25)
+    with paced_server(home, streams) as server:
+        straight, held = asyncio.run(_held_both_ways(server, streams, chunks))
+    name = f"{streams} held"
+    delivered = held.delivered * 100
+    yield Figure(f"{name}, came whole", delivered, "%", 1, at_least=100)
+    for way, one in (("direct", straight), ("Eloquio", held)):
+        for what, lag in _lags(one.lags_seconds):
+            wanted = 250 if (way, what) == ("Eloquio", "worst lag") else None
+            yield Figure(f"{name}, {what}, {way}", lag * 1e3, "ms", 1, at_most=wanted)
+    yield Figure(f"{name}, CPU per chunk, Eloquio", held.cpu_microseconds_per_chunk, "µs", 1)
+    yield Figure(f"{name}, most memory of the backend", held.most_bytes / 1e6, "MB", at_most=200)
 
 
-@asynccontextmanager
-async def _bare_forwarder(socket: Path) -> AsyncIterator[Way]:
-    """A uvicorn with nothing but the forwarding, as the yardstick of this machine."""
-    with closing(listen("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    command = [sys.executable, "-m", "uvicorn", "bench.bare:app", "--port", str(port)]
-    quiet = ["--log-level", "error", "--no-access-log"]
-    process = await asyncio.create_subprocess_exec(
-        *command, *quiet, env=os.environ | {"BARE_SOCKET": str(socket)}
-    )
-    try:
-        async with _session(f"http://127.0.0.1:{port}") as session:
-            way = Way(session, psutil.Process(process.pid))
-            async with asyncio.timeout(20):
-                while not await _answers(way):
-                    await asyncio.sleep(0.1)
-            yield way
-    finally:
-        process.terminate()
-        await process.wait()
+async def _held_both_ways(server: RunningServer, streams: int, chunks: int) -> tuple[Held, Held]:
+    async with paced_ways(server) as (direct, through):
+        for way in (direct, through):
+            await hold(way, streams, WARM_UP_CHUNKS)
+        return await hold(direct, streams, chunks), await hold(through, streams, chunks)
 
 
-def _session(url: str) -> aiohttp.ClientSession:
-    # A connection for each request, as straight to the engine, which closes its own.
-    return aiohttp.ClientSession(url, connector=aiohttp.TCPConnector(force_close=True, limit=0))
+def _lags(lags_seconds: Sequence[float]) -> Iterator[tuple[str, float]]:
+    yield "median lag", statistics.median(lags_seconds)
+    yield "worst lag", lags_seconds[-1]
 
 
-async def _answers(way: Way) -> bool:
-    try:
-        return await _count_chunks(way, 1) > 0
-    except aiohttp.ClientConnectionError:
-        return False
-
-
-async def _throughput(way: Way, streams: int) -> Throughput:
-    before, started = _cpu_seconds(way), time.perf_counter()
-    counts = await asyncio.gather(*(_count_chunks(way, TOKENS) for _ in range(streams)))
-    seconds, cpu_seconds = time.perf_counter() - started, _cpu_seconds(way) - before
-    chunks = sum(counts)
-    return Throughput(chunks / seconds, cpu_seconds / chunks * 1e6)
-
-
-def _cpu_seconds(way: Way) -> float:
-    if way.between is None:
-        return 0.0
-    times = way.between.cpu_times()
-    return times.user + times.system
-
-
-async def _count_chunks(way: Way, tokens: int) -> int:
-    count = 0
-    async for chunk in _stream(way, tokens):
-        count += chunk.count(b"data: ")
-    return count
-
-
-async def _first_token_seconds(way: Way) -> float:
-    started = time.perf_counter()
-    first = 0.0
-    async for _ in _stream(way, 2):
-        first = first or time.perf_counter() - started
-    return first
-
-
-async def _stream(way: Way, tokens: int) -> AsyncIterator[bytes]:
-    body = {
-        "model": MODEL,
-        "messages": [{"role": "user", "content": "Say something."}],
-        "stream": True,
-        "max_tokens": tokens,
-    }
-    async with way.session.post("/v1/chat/completions", json=body) as reply:
-        reply.raise_for_status()
-        async for chunk in reply.content.iter_any():
-            yield chunk
-
-
-def _told(rounds: list[list[Throughput]], streams: int) -> Iterator[str]:
-    direct, bare, through = zip(*rounds, strict=True)
-    name = f"{streams} streams" if streams > 1 else "1 stream"
-    for way, figures in (("direct", direct), ("bare forwarder", bare), ("Eloquio", through)):
-        speed = statistics.median(figure.chunks_per_second for figure in figures)
-        yield _row(f"{name}, {way}", speed, "chunks/s", 0)
-    for way, figures in (("bare forwarder", bare), ("Eloquio", through)):
-        ratio = statistics.median(
-            ours.chunks_per_second / alone.chunks_per_second
-            for ours, alone in zip(figures, direct, strict=True)
-        )
-        yield _row(f"{name}, {way} / direct", ratio, "", 3)
-    for way, figures in (("bare forwarder", bare), ("Eloquio", through)):
-        cost = statistics.median(figure.cpu_microseconds_per_chunk for figure in figures)
-        yield _row(f"{name}, CPU per chunk, {way}", cost, "µs", 1)
-
-
-def _row(name: str, value: float, unit: str, digits: int) -> str:
-    return f"{name:44} {value:8.{digits}f} {unit}"
-
-
-def _told_firsts(firsts: list[tuple[float, float]]) -> Iterator[str]:
-    yield _row("first token, direct", statistics.median(a for a, _ in firsts) * 1e3, "ms", 2)
-    added = statistics.median(b - a for a, b in firsts) * 1e3
-    yield _row("first token, added by Eloquio", added, "ms", 2)
+def _parse() -> argparse.Namespace:
+    options = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.splitlines()[0])
+    options.add_argument("--rounds", type=int, default=7, help="how often each way is asked")
+    options.add_argument("--streams", type=int, default=8, help="at once, as fast as they come")
+    options.add_argument("--held", type=int, default=200, help="at once, of 25 chunks a second")
+    options.add_argument("--seconds", type=float, default=20, help="for which those are held")
+    options.add_argument("--write", action="store_true", help="put the figures in the document")
+    return options.parse_args()
 
 
 if __name__ == "__main__":

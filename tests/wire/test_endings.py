@@ -151,6 +151,22 @@ def test_an_engine_that_breaks_at_one_answer_answers_the_next_twenty(standing_in
             assert ask(server, model="model").status_code == 502
 
 
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [({"temperature": 5}, "temperature"), ({"max_new_tokens": 0}, "max_new_tokens")],
+)
+def test_an_older_request_is_refused_in_its_own_words(server, fields, param):
+    reply = ask(server, "/generate/stream", messages=QUESTION, **fields)
+    assert reply.status_code == 400
+    assert reply.json()["error"]["param"] == param
+
+
+def test_a_body_that_is_not_said_to_be_json_is_told_so(server):
+    reply = httpx.post(f"{server.url}/v1/chat/completions", content=b'{"messages": []}')
+    assert reply.status_code == 400
+    assert "application/json" in reply.json()["error"]["next_step"]
+
+
 STREAMS = [
     ("/v1/chat/completions", {"messages": QUESTION}),
     ("/v1/completions", {"prompt": "Once", "max_tokens": 9}),

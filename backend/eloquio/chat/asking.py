@@ -1,7 +1,7 @@
 """What is asked of an engine: a request's body, made what the engine takes."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,6 +47,19 @@ class Asked:
         if facts is not None and self.pictures and not facts.is_vision:
             raise ModelCannotSee(f"{engine.spec.model} can't see pictures.", param="messages")
         return control_tokens(engine.spec.control_tokens).defused(self.body)
+
+
+AskedLater = Callable[[], Awaitable[Asked]]
+"""Makes what is asked once it is wanted: its pictures may take a while."""
+
+
+def at_once(asked: Asked) -> AskedLater:
+    """What there is nothing to wait for."""
+
+    async def ready() -> Asked:
+        return asked
+
+    return ready
 
 
 def streamed(body: bytes) -> bytes:

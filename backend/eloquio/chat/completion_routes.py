@@ -8,14 +8,12 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from eloquio.chat import generation
 from eloquio.chat.answer import Answer, StreamedAnswer, WholeAnswer
-from eloquio.chat.asking import Asked, streamed
+from eloquio.chat.asking import Asked, at_once, streamed
 from eloquio.chat.completion_chunks import CompletionChunks
 from eloquio.chat.completion_schema import CompletionRequest
 from eloquio.chat.exchange import Exchange
-from eloquio.chat.generation import generate
-from eloquio.engines.event_blocks import data_of
-from eloquio.engines.pool import Pool
 
 router = APIRouter(tags=["completions"])
 
@@ -32,7 +30,8 @@ async def create_completion(body: CompletionRequest, request: Request) -> Answer
     """OpenAI's completions: the model goes on with the prompt itself."""
     exchange = Exchange.of(request, is_stream=bool(body.stream), cancel_id=body.cancel_id)
     chunks = CompletionChunks(body, exchange)
-    told = _told(request.app.state.pool, _asked(body, await request.body()), exchange, chunks)
+    asking = at_once(_asked(body, await request.body()))
+    told = _mended(generation.chunks(request.app.state.pool, asking, exchange), chunks)
     if body.stream:
         wants_usage = bool((body.stream_options or {}).get("include_usage"))
         return StreamedAnswer(request, exchange, _events(told, exchange, chunks, wants_usage))
@@ -57,14 +56,13 @@ def _asked(request: CompletionRequest, body: bytes) -> Asked:
     )
 
 
-async def _told(
-    pool: Pool, asked: Asked, exchange: Exchange, chunks: CompletionChunks
+async def _mended(
+    parsed: AsyncGenerator[list[dict[str, Any]]], chunks: CompletionChunks
 ) -> AsyncGenerator[list[dict[str, Any]]]:
-    async with aclosing(generate(pool, asked, exchange)) as blocks:
-        async for block in blocks:
-            fed = (chunks.feed(json.loads(data)) for data in data_of(block))
-            if told := [chunk for chunk in fed if chunk is not None]:
-                yield told
+    async with aclosing(parsed):
+        async for some in parsed:
+            if mended := [chunk for each in some if (chunk := chunks.feed(each)) is not None]:
+                yield mended
 
 
 async def _events(

@@ -9,8 +9,7 @@ from pydantic import BaseModel, TypeAdapter
 from starlette.responses import Response
 
 from eloquio.chat import reading
-from eloquio.chat.answer import WholeAnswer
-from eloquio.chat.asking import Asked
+from eloquio.chat.answer import Answer, WholeAnswer
 from eloquio.chat.engine_schema import (
     Adapter,
     AdapterScale,
@@ -27,7 +26,8 @@ from eloquio.chat.engine_schema import (
     TokenizeRequest,
 )
 from eloquio.chat.exchange import Exchange
-from eloquio.chat.request import asked_of
+from eloquio.chat.generation import count_tokens
+from eloquio.chat.request import asked_of, asking_of
 from eloquio.chat.schema import ChatRequest
 from eloquio.engines import relay
 from eloquio.engines.pool import Pool
@@ -87,15 +87,28 @@ async def detokenize(body: DetokenizeRequest, request: Request) -> DetokenizeRep
 @router.post("/apply-template")
 async def apply_template(body: ChatRequest, request: Request) -> TemplateReply:
     """The prompt that the model's template makes of a chat."""
-    answer = await _ask_of_chat(request, body, "/apply-template")
+    asked = await asked_of(body, await request.body(), request.app.state.fetcher)
+    async with _pool(request).lease(asked.model, 0, asked.task) as (engine, client):
+        prompt = asked.for_engine(engine)
+        answer = await relay.whole(engine, client, "POST", "/apply-template", prompt)
     return TemplateReply.model_validate_json(answer)
 
 
-@router.post("/chat/completions/input_tokens")
-async def count_input_tokens(body: ChatRequest, request: Request) -> TokenCountReply:
+@router.post(
+    "/chat/completions/input_tokens",
+    response_class=Response,
+    responses={200: {"model": TokenCountReply}},
+)
+async def count_input_tokens(body: ChatRequest, request: Request) -> Answer:
     """How many tokens a chat's prompt has; nothing is generated."""
-    answer = await _ask_of_chat(request, body, "/v1/chat/completions/input_tokens")
-    return TokenCountReply.model_validate_json(answer)
+    exchange = Exchange.of(request, cancel_id=body.cancel_id)
+    asking = asking_of(body, await request.body(), request.app.state.fetcher)
+
+    async def count() -> bytes:
+        tokens = await count_tokens(_pool(request), asking, exchange)
+        return TokenCountReply(input_tokens=tokens).model_dump_json().encode()
+
+    return WholeAnswer(request, exchange, count)
 
 
 @router.get("/lora-adapters")
@@ -131,12 +144,6 @@ async def _adapters(pool: Pool, model: str | None) -> list[Adapter]:
     for adapter in adapters:
         adapter.path = PurePath(adapter.path).name
     return adapters
-
-
-async def _ask_of_chat(request: Request, body: ChatRequest, path: str) -> bytes:
-    asked: Asked = await asked_of(body, await request.body(), request.app.state.fetcher)
-    async with _pool(request).lease(asked.model, 0, asked.task) as (engine, client):
-        return await relay.whole(engine, client, "POST", path, asked.for_engine(engine))
 
 
 def _for_engine(body: TokenizeRequest | DetokenizeRequest) -> bytes:

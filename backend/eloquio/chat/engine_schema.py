@@ -168,7 +168,7 @@ class TemplateReply(BaseModel):
 
 
 class TokenCountReply(BaseModel):
-    object: Literal["response.input_tokens"]
+    object: Literal["response.input_tokens"] = "response.input_tokens"
     input_tokens: int
 
 

@@ -11,10 +11,9 @@ from starlette.responses import Response
 
 from eloquio.chat.answer import Answer, StreamedAnswer
 from eloquio.chat.exchange import Exchange
-from eloquio.chat.generation import generate
-from eloquio.chat.request import asked_of
-from eloquio.chat.schema import ChatRequest, Message
-from eloquio.engines.event_blocks import data_of
+from eloquio.chat.generation import chunks
+from eloquio.chat.schema import Message
+from eloquio.chat.translated import asking
 
 router = APIRouter(tags=["chat"])
 
@@ -53,23 +52,21 @@ class GenerateRequest(BaseModel):
 async def generate_stream(body: GenerateRequest, request: Request) -> Answer:
     """The older form of a chat: frames `{"content": …}`, each with the next piece of text."""
     exchange = Exchange.of(request, is_stream=True)
-    fields = body.as_chat()
-    chat = ChatRequest.model_validate(fields)
-    asked = await asked_of(chat, json.dumps(fields).encode(), request.app.state.fetcher)
-    blocks = generate(request.app.state.pool, asked, exchange)
-    return StreamedAnswer(request, exchange, _frames(blocks))
+    asked = asking(body.as_chat(), {"max_tokens": "max_new_tokens"}, request.app.state.fetcher)
+    parsed = chunks(request.app.state.pool, asked, exchange)
+    return StreamedAnswer(request, exchange, _frames(parsed))
 
 
-async def _frames(blocks: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
-    async with aclosing(blocks):
-        async for block in blocks:
-            if frames := b"".join(_frame(text) for text in _texts(block)):
+async def _frames(parsed: AsyncGenerator[list[dict[str, Any]]]) -> AsyncGenerator[bytes]:
+    async with aclosing(parsed):
+        async for some in parsed:
+            if frames := b"".join(_frame(text) for text in _texts(some)):
                 yield frames
 
 
-def _texts(block: bytes) -> Iterator[str]:
-    for data in data_of(block):
-        for choice in json.loads(data)["choices"]:
+def _texts(parsed: list[dict[str, Any]]) -> Iterator[str]:
+    for chunk in parsed:
+        for choice in chunk["choices"]:
             if text := choice["delta"].get("content"):
                 yield text
 

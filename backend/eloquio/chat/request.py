@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from eloquio.chat import mends
-from eloquio.chat.asking import Asked, streamed
+from eloquio.chat.asking import Asked, AskedLater, streamed
 from eloquio.chat.schema import ChatRequest
 from eloquio.errors import NotImplementedHere
 from eloquio.media.fetcher import Fetcher
@@ -40,6 +40,15 @@ async def asked_of(request: ChatRequest, body: bytes, fetch: Fetcher | None) -> 
         takes_one_call=mends.takes_one_call(request),
         pictures=pictures,
     )
+
+
+def asking_of(request: ChatRequest, body: bytes, fetch: Fetcher | None) -> AskedLater:
+    """The same, once it is wanted: pictures take a while."""
+
+    async def asked() -> Asked:
+        return await asked_of(request, body, fetch)
+
+    return asked
 
 
 def _has_parts(request: ChatRequest) -> bool:

@@ -9,10 +9,10 @@ from starlette.responses import Response
 
 from eloquio.chat import generation
 from eloquio.chat.answer import Answer, StreamedAnswer, WholeAnswer
-from eloquio.chat.asking import Asked
+from eloquio.chat.asking import AskedLater
 from eloquio.chat.cancels import Cancelled, Cancels
 from eloquio.chat.exchange import Exchange
-from eloquio.chat.request import asked_of
+from eloquio.chat.request import asking_of
 from eloquio.chat.schema import ChatRequest
 from eloquio.engines.pool import Pool
 
@@ -39,13 +39,13 @@ class CancelReply(BaseModel):
 
 @router.post("/chat/completions", response_class=Response, status_code=200, responses=_REPLIES)
 async def create_chat_completion(body: ChatRequest, request: Request) -> Answer:
-    """OpenAI's chat completions. A stream's bytes are the engine's."""
+    """OpenAI's chat completions, streamed or whole."""
     exchange = Exchange.of(request, is_stream=bool(body.stream), cancel_id=body.cancel_id)
-    asked = await asked_of(body, await request.body(), request.app.state.fetcher)
+    asking = asking_of(body, await request.body(), request.app.state.fetcher)
     pool: Pool = request.app.state.pool
     if body.stream:
-        return StreamedAnswer(request, exchange, generation.generate(pool, asked, exchange))
-    return WholeAnswer(request, exchange, lambda: _completion(pool, asked, exchange))
+        return StreamedAnswer(request, exchange, generation.generate(pool, asking, exchange))
+    return WholeAnswer(request, exchange, lambda: _completion(pool, asking, exchange))
 
 
 @router.post("/cancel")
@@ -55,6 +55,6 @@ async def cancel(body: CancelRequest, request: Request) -> CancelReply:
     return CancelReply(cancel_id=body.cancel_id, status=await cancels.cancel(body.cancel_id))
 
 
-async def _completion(pool: Pool, asked: Asked, exchange: Exchange) -> bytes:
-    folding = await generation.whole(pool, asked, exchange)
+async def _completion(pool: Pool, asking: AskedLater, exchange: Exchange) -> bytes:
+    folding = await generation.whole(pool, asking, exchange)
     return json.dumps(folding.completion()).encode()

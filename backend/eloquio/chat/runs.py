@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from eloquio.chat.asking import Asked, asked_again
+from eloquio.chat.asking import Asked, asked_again, at_once
 from eloquio.chat.continuing import continued
 from eloquio.chat.exchange import Exchange, RequestLog
 from eloquio.chat.fold import fold, only_names_the_role
@@ -181,7 +181,7 @@ class Runs:
             live.begin()
             self._writer.note(live)
 
-        async with aclosing(generate(self._pool, asked, exchange, begin)) as blocks:
+        async with aclosing(generate(self._pool, at_once(asked), exchange, begin)) as blocks:
             async for block in blocks:
                 events = list(data_of(block))
                 if live.first_number > 1 and not live.events and events:

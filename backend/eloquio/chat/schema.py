@@ -132,7 +132,6 @@ class ChatRequest(_Part):
     audio_base64: str | None = None
     cancel_id: str | None = Field(default=None, min_length=1, max_length=128)
     """By which `POST /cancel` finds the request."""
-    session_id: str | None = None
 
     @model_validator(mode="before")
     @classmethod

@@ -1,5 +1,6 @@
 """Ask an engine, and hand on what it answers: a stream's events as they come, or a whole reply."""
 
+import io
 import json
 import re
 from collections.abc import AsyncGenerator, Mapping
@@ -23,6 +24,7 @@ from eloquio.errors import (
 )
 
 _HEADERS = {"content-type": "application/json"}
+_ONE_PIECE_BYTES = 2**20
 
 
 async def stream(
@@ -36,7 +38,7 @@ async def stream(
     """
     blocks = EventBlocks()
     try:
-        async with client.post(path, data=body, headers=_HEADERS) as reply:
+        async with client.post(path, data=_payload(body), headers=_HEADERS) as reply:
             if reply.status != 200:
                 raise engine_error(reply.status, await reply.read())
             if reply.content_type != "text/event-stream":
@@ -77,13 +79,18 @@ async def whole(
 ) -> bytes:
     """A reply's body; whatever isn't a 200 is raised."""
     try:
-        async with client.request(method, path, data=body, headers=_HEADERS) as reply:
+        async with client.request(method, path, data=_payload(body), headers=_HEADERS) as reply:
             answer = await reply.read()
             if reply.status != 200:
                 raise engine_error(reply.status, answer)
             return answer
     except aiohttp.ClientError as failure:
         raise await engine.cause_of_loss(client) from failure
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """In one piece a request with pictures would hold up everybody while it is handed over."""
+    return body if body is None or len(body) < _ONE_PIECE_BYTES else io.BytesIO(body)
 
 
 _LIBRARY_FAULT = re.compile(r"\[json\.exception[^\]]*\]\s*")

@@ -79,7 +79,7 @@ export interface paths {
         put?: never;
         /**
          * Create Chat Completion
-         * @description OpenAI's chat completions. A stream's bytes are the engine's.
+         * @description OpenAI's chat completions, streamed or whole.
          */
         post: operations["create_chat_completion_v1_chat_completions_post"];
         delete?: never;
@@ -925,8 +925,6 @@ export interface components {
             response_format?: components["schemas"]["ResponseFormat"] | null;
             /** Seed */
             seed?: number | null;
-            /** Session Id */
-            session_id?: string | null;
             /** Stop */
             stop?: string | string[] | null;
             /**
@@ -1331,17 +1329,6 @@ export interface components {
              * @default false
              */
             trust_remote_code: boolean;
-        };
-        /** InputTokens */
-        InputTokens: {
-            /** Input Tokens */
-            input_tokens: number;
-            /**
-             * Object
-             * @default response.input_tokens
-             * @constant
-             */
-            object: "response.input_tokens";
         };
         /** InputTokensRequest */
         InputTokensRequest: {
@@ -2445,6 +2432,7 @@ export interface components {
             input_tokens: number;
             /**
              * Object
+             * @default response.input_tokens
              * @constant
              */
             object: "response.input_tokens";
@@ -3503,7 +3491,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["InputTokens"];
+                    "application/json": components["schemas"]["TokenCountReply"];
                 };
             };
             /** @description Validation Error */

@@ -1,10 +1,7 @@
 """A request for a message, made the chat completion that answers it."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
-
-from pydantic import ValidationError
 
 from eloquio.chat.messages.conversation import chat_messages, prefill
 from eloquio.chat.messages.schema import (
@@ -22,12 +19,11 @@ from eloquio.chat.messages.schema import (
     Prompt,
     ToolChoice,
 )
-from eloquio.chat.schema import ChatRequest
-from eloquio.errors import EloquioError, InvalidRequest, NotImplementedHere
+from eloquio.errors import InvalidRequest, NotImplementedHere
 
 _SAMPLING = ("temperature", "top_p", "top_k")
 # The fields of the chat completion that have another name here.
-_OUR_FIELDS = {
+NAMES = {
     "chat_template_kwargs": "thinking",
     # At another position: the system's is one of a chat's messages, and so is a tool's result.
     "messages": "messages",
@@ -75,27 +71,6 @@ def prompt_body(request: Prompt) -> dict[str, Any]:
     if request.output_config is not None:
         body |= _output(request.output_config)
     return body | _beginning(request, prefill(body["messages"]))
-
-
-def chat_request(body: dict[str, Any]) -> ChatRequest:
-    """What a chat knows of a `body` that was made here; InvalidRequest for what it doesn't take."""
-    try:
-        return ChatRequest.model_validate(body)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise InvalidRequest(f"The request isn't right. {first['msg']}.", param=where) from error
-
-
-@contextmanager
-def told_in_our_fields() -> Iterator[None]:
-    """An error that names a field of the chat completion names the one it was made of."""
-    try:
-        yield
-    except EloquioError as error:
-        name, *_ = (error.param or "").split(".")
-        error.param = _OUR_FIELDS.get(name, error.param)
-        raise
 
 
 # Tools ---------------------------------------------------------------------------------------

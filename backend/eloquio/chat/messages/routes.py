@@ -9,25 +9,17 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from eloquio.chat.answer import Answer, StreamedAnswer, WholeAnswer
-from eloquio.chat.asking import Asked
+from eloquio.chat.asking import AskedLater
 from eloquio.chat.exchange import Exchange
-from eloquio.chat.generation import generate
+from eloquio.chat.generation import chunks, count_tokens
 from eloquio.chat.messages.reply import message_of
-from eloquio.chat.messages.request import (
-    chat_body,
-    chat_request,
-    prompt_body,
-    told_in_our_fields,
-)
+from eloquio.chat.messages.request import NAMES, chat_body, prompt_body
 from eloquio.chat.messages.schema import DisabledThinking, MessageRequest, Prompt, TokenCount
 from eloquio.chat.messages.stream import Event, MessageEvents, encoded
-from eloquio.chat.request import asked_of
-from eloquio.engines import relay
-from eloquio.engines.event_blocks import data_of
+from eloquio.chat.translated import asking, named_as
 from eloquio.engines.pool import Pool
 from eloquio.errors import EloquioError
 from eloquio.errors.anthropic import body_of
-from eloquio.media.fetcher import Fetcher
 
 router = APIRouter(tags=["messages"])
 
@@ -43,8 +35,8 @@ _REPLIES: dict[int | str, dict[str, Any]] = {
 async def create_message(body: MessageRequest, request: Request) -> Answer:
     """Anthropic's messages."""
     exchange = Exchange.of(request, is_stream=bool(body.stream), cancel_id=body.cancel_id)
-    asked = await _asked(chat_body(body), request.app.state.fetcher)
-    events = _events(request.app.state.pool, asked, exchange, _told_of(body))
+    asked = asking(chat_body(body), NAMES, request.app.state.fetcher)
+    events = _events(request.app.state.pool, asked, exchange, _events_of(body))
     if not body.stream:
         return WholeAnswer(request, exchange, lambda: _message(events))
     return StreamedAnswer(
@@ -62,17 +54,12 @@ async def create_message(body: MessageRequest, request: Request) -> Answer:
 async def count_message_tokens(body: Prompt, request: Request) -> Answer:
     """How many tokens the model would read, its template's own among them."""
     exchange = Exchange.of(request)
-    asked = await _asked(prompt_body(body), request.app.state.fetcher)
+    asked = asking(prompt_body(body), NAMES, request.app.state.fetcher)
     pool: Pool = request.app.state.pool
     return WholeAnswer(request, exchange, lambda: _count(pool, asked, exchange))
 
 
-async def _asked(body: dict[str, Any], fetch: Fetcher | None) -> Asked:
-    with told_in_our_fields():
-        return await asked_of(chat_request(body), json.dumps(body).encode(), fetch)
-
-
-def _told_of(body: MessageRequest) -> MessageEvents:
+def _events_of(body: MessageRequest) -> MessageEvents:
     is_omitted = (
         body.thinking is not None
         and not isinstance(body.thinking, DisabledThinking)
@@ -86,15 +73,14 @@ def _told_of(body: MessageRequest) -> MessageEvents:
 
 
 async def _events(
-    pool: Pool, asked: Asked, exchange: Exchange, events: MessageEvents
+    pool: Pool, asked: AskedLater, exchange: Exchange, events: MessageEvents
 ) -> AsyncGenerator[list[Event]]:
     # Leaving this block ends the generation, where the message is over before the engine is.
-    with told_in_our_fields():
-        async with aclosing(generate(pool, asked, exchange)) as blocks:
-            async for block in blocks:
-                chunks = map(json.loads, data_of(block))
-                if told := [event for chunk in chunks for event in events.feed(chunk)]:
-                    yield told
+    with named_as(NAMES):
+        async with aclosing(chunks(pool, asked, exchange)) as parsed:
+            async for some in parsed:
+                if new := [event for chunk in some for event in events.feed(chunk)]:
+                    yield new
                 if events.is_over:
                     exchange.finish_reason, exchange.usage = "stop", events.tokens.as_chat_usage()
                     break
@@ -118,10 +104,7 @@ def _error_event(error: EloquioError, request_id: str) -> bytes:
     return encoded([body_of(error, request_id)])
 
 
-async def _count(pool: Pool, asked: Asked, exchange: Exchange) -> bytes:
-    # To count takes none of the engine's slots.
-    async with pool.lease(asked.model, 0, asked.task) as (engine, client):
-        exchange.model = engine.spec.model
-        body = asked.for_engine(engine)
-        reply = await relay.whole(engine, client, "POST", f"{asked.path}/input_tokens", body)
-    return TokenCount(input_tokens=json.loads(reply)["input_tokens"]).model_dump_json().encode()
+async def _count(pool: Pool, asked: AskedLater, exchange: Exchange) -> bytes:
+    with named_as(NAMES):
+        tokens = await count_tokens(pool, asked, exchange)
+    return TokenCount(input_tokens=tokens).model_dump_json().encode()

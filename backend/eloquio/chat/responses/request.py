@@ -1,10 +1,7 @@
 """A request for a response, made the chat completion that answers it."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
-
-from pydantic import ValidationError
 
 from eloquio.chat.responses.items import messages_of
 from eloquio.chat.responses.schema import (
@@ -14,8 +11,7 @@ from eloquio.chat.responses.schema import (
     TextFormat,
 )
 from eloquio.chat.responses.tools import tool_fields
-from eloquio.chat.schema import ChatRequest
-from eloquio.errors import EloquioError, InvalidRequest, NotImplementedHere
+from eloquio.errors import InvalidRequest, NotImplementedHere
 
 _SEND_ALL = "Send the whole conversation as input."
 
@@ -36,7 +32,7 @@ _NOT_HERE: Mapping[str, tuple[str, str]] = {
     "personality": ("A personality can't be chosen here.", "Describe it in the instructions."),
 }
 # A chat's fields that have another name here.
-_OUR_FIELDS = {
+NAMES = {
     "messages": "input",
     "max_tokens": "max_output_tokens",
     "response_format": "text.format",
@@ -78,27 +74,6 @@ def input_body(request: ResponseRequest | InputTokensRequest) -> dict[str, Any]:
     if request.text and request.text.format:
         body |= _response_format(request.text.format)
     return body
-
-
-def chat_request(body: dict[str, Any]) -> ChatRequest:
-    """What a chat knows of a `body` that was made here."""
-    try:
-        return ChatRequest.model_validate(body)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise InvalidRequest(f"The request isn't right. {first['msg']}.", param=where) from error
-
-
-@contextmanager
-def told_in_our_fields() -> Iterator[None]:
-    """An error that names a field of the chat completion names the one it was made of."""
-    try:
-        yield
-    except EloquioError as error:
-        name, *_ = (error.param or "").split(".")
-        error.param = _OUR_FIELDS.get(name, error.param)
-        raise
 
 
 def wants_logprobs(request: ResponseRequest) -> bool:

@@ -3,24 +3,22 @@
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import APIRouter, Request
-from pydantic import BaseModel
 from starlette.responses import Response
 
 from eloquio.chat.answer import Answer, StreamedAnswer, WholeAnswer
-from eloquio.chat.asking import Asked
+from eloquio.chat.asking import AskedLater
+from eloquio.chat.engine_schema import TokenCountReply
 from eloquio.chat.exchange import Exchange
-from eloquio.chat.generation import generate
-from eloquio.chat.request import asked_of
-from eloquio.chat.responses.request import chat_body, chat_request, input_body, told_in_our_fields
+from eloquio.chat.generation import count_tokens, generate
+from eloquio.chat.responses.request import NAMES, chat_body, input_body
 from eloquio.chat.responses.schema import InputTokensRequest, ResponseRequest
 from eloquio.chat.responses.stream import ResponseEvents, encoded
-from eloquio.engines import relay
+from eloquio.chat.translated import asking, named_as
 from eloquio.engines.pool import Pool
 from eloquio.errors import NotImplementedHere
-from eloquio.media.fetcher import Fetcher
 
 router = APIRouter(tags=["responses"])
 
@@ -32,16 +30,11 @@ _REPLIES: dict[int | str, dict[str, Any]] = {
 }
 
 
-class InputTokens(BaseModel):
-    object: Literal["response.input_tokens"] = "response.input_tokens"
-    input_tokens: int
-
-
 @router.post("/responses", response_class=Response, status_code=200, responses=_REPLIES)
 async def create_response(body: ResponseRequest, request: Request) -> Answer:
     """OpenAI's responses. Nothing is stored: a request holds its whole conversation."""
     exchange = Exchange.of(request, is_stream=bool(body.stream), cancel_id=body.cancel_id)
-    asked = await _asked(chat_body(body), request.app.state.fetcher)
+    asked = asking(chat_body(body), NAMES, request.app.state.fetcher)
     events = ResponseEvents(body)
     pool: Pool = request.app.state.pool
     if body.stream:
@@ -56,12 +49,12 @@ async def create_response(body: ResponseRequest, request: Request) -> Answer:
 
 
 @router.post(
-    "/responses/input_tokens", response_class=Response, responses={200: {"model": InputTokens}}
+    "/responses/input_tokens", response_class=Response, responses={200: {"model": TokenCountReply}}
 )
 async def count_input_tokens(body: InputTokensRequest, request: Request) -> Answer:
     """How many tokens the model would read, its template's own among them."""
     exchange = Exchange.of(request)
-    asked = await _asked(input_body(body), request.app.state.fetcher)
+    asked = asking(input_body(body), NAMES, request.app.state.fetcher)
     pool: Pool = request.app.state.pool
     return WholeAnswer(request, exchange, lambda: _input_tokens(pool, asked, exchange))
 
@@ -80,15 +73,10 @@ async def refuse_stored_response() -> None:
     )
 
 
-async def _asked(body: dict[str, Any], fetch: Fetcher | None) -> Asked:
-    with told_in_our_fields():
-        return await asked_of(chat_request(body), json.dumps(body).encode(), fetch)
-
-
 async def _events(
-    pool: Pool, asked: Asked, exchange: Exchange, events: ResponseEvents
+    pool: Pool, asked: AskedLater, exchange: Exchange, events: ResponseEvents
 ) -> AsyncGenerator[bytes]:
-    with told_in_our_fields():
+    with named_as(NAMES):
         async with aclosing(generate(pool, asked, exchange)) as blocks:
             async for block in blocks:
                 if told := events.take(block):
@@ -96,8 +84,10 @@ async def _events(
     yield encoded(events.end())
 
 
-async def _response(pool: Pool, asked: Asked, exchange: Exchange, events: ResponseEvents) -> bytes:
-    with told_in_our_fields():
+async def _response(
+    pool: Pool, asked: AskedLater, exchange: Exchange, events: ResponseEvents
+) -> bytes:
+    with named_as(NAMES):
         async with aclosing(generate(pool, asked, exchange)) as blocks:
             async for block in blocks:
                 events.take(block)
@@ -105,12 +95,7 @@ async def _response(pool: Pool, asked: Asked, exchange: Exchange, events: Respon
     return json.dumps(events.response).encode()
 
 
-async def _input_tokens(pool: Pool, asked: Asked, exchange: Exchange) -> bytes:
-    with told_in_our_fields():
-        # To count takes none of the engine's slots.
-        async with pool.lease(asked.model, 0, asked.task) as (engine, client):
-            exchange.model = engine.spec.model
-            body = asked.for_engine(engine)
-            reply = await relay.whole(engine, client, "POST", f"{asked.path}/input_tokens", body)
-    count = InputTokens(input_tokens=json.loads(reply)["input_tokens"])
+async def _input_tokens(pool: Pool, asked: AskedLater, exchange: Exchange) -> bytes:
+    with named_as(NAMES):
+        count = TokenCountReply(input_tokens=await count_tokens(pool, asked, exchange))
     return count.model_dump_json().encode()

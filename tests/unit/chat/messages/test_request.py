@@ -4,12 +4,12 @@ import pytest
 from pydantic import ValidationError
 
 from eloquio.chat.messages.request import (
+    NAMES,
     chat_body,
-    chat_request,
     prompt_body,
-    told_in_our_fields,
 )
 from eloquio.chat.messages.schema import MessageRequest, Prompt
+from eloquio.chat.translated import chat_request, named_as
 from eloquio.errors import InvalidRequest, NotImplementedHere
 
 WEATHER = {
@@ -373,6 +373,6 @@ def test_every_body_that_is_made_is_a_chats():
 
 
 def test_what_a_chat_refuses_is_named_by_the_field_it_was_made_of():
-    with pytest.raises(InvalidRequest) as refusal, told_in_our_fields():
+    with pytest.raises(InvalidRequest) as refusal, named_as(NAMES):
         chat_request(body_of() | {"reasoning_effort": "extreme"})
     assert refusal.value.param == "output_config.effort"

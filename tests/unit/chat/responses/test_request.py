@@ -3,8 +3,9 @@
 import pytest
 from pydantic import ValidationError
 
-from eloquio.chat.responses.request import chat_body, input_body, told_in_our_fields
+from eloquio.chat.responses.request import NAMES, chat_body, input_body
 from eloquio.chat.responses.schema import InputTokensRequest, ResponseRequest
+from eloquio.chat.translated import named_as
 from eloquio.errors import EloquioError, InvalidRequest, ModelCannotSee, NotImplementedHere
 
 WEATHER = {
@@ -307,6 +308,6 @@ def test_counting_reads_the_same_as_answering():
 
 
 def test_an_error_of_the_chat_names_the_field_that_was_sent():
-    with pytest.raises(ModelCannotSee) as refusal, told_in_our_fields():
+    with pytest.raises(ModelCannotSee) as refusal, named_as(NAMES):
         raise ModelCannotSee("It can't see.", param="messages.0.content.1")
     assert refusal.value.param == "input"
