@@ -42,6 +42,7 @@ from eloquio.errors import (
     InvalidRequest,
     LoadCancelled,
     MethodNotAllowed,
+    ModelUnloaded,
     NotFound,
 )
 from eloquio.errors.anthropic import body_for
@@ -215,8 +216,9 @@ async def _render(
     headers = dict(headers or {})
     if error.retry_after_seconds is not None:
         headers["retry-after"] = str(error.retry_after_seconds)
-    if error.status == 501:
-        # The official clients would ask again: they take it for a server's trouble.
+    if error.status == 501 or isinstance(error, ModelUnloaded):
+        # The official clients would ask again by themselves: what can't be had, or a model that a
+        # person has just unloaded, which that would load anew.
         headers["x-should-retry"] = "false"
     logger.info("request_refused", path=request.url.path, code=error.code, message=error.message)
     # In ASCII: a text that quotes a request may hold what UTF-8 can't, half a surrogate pair.

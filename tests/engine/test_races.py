@@ -13,11 +13,11 @@ import psutil
 import pytest
 
 from eloquio.doctor.faults import gguf_file, stand_in
-from eloquio.engines import readiness
-from eloquio.engines.relay import Relay
+from eloquio.engines import readiness, relay
 from eloquio.engines.state import Failed, Ready, Starting, Stopping
 from eloquio.errors import (
     EloquioError,
+    EngineCrashed,
     EngineUnavailable,
     LoadCancelled,
     ModelUnloaded,
@@ -30,6 +30,8 @@ from eloquio.settings import Settings
 from fixtures.pools import load, pool_of, until, with_engine
 
 pytestmark = pytest.mark.anyio
+
+PATH = "/v1/chat/completions"
 
 
 @pytest.fixture
@@ -141,21 +143,16 @@ async def test_a_failed_engine_is_not_started_by_a_request_for_which_there_is_no
 
 async def test_a_reader_that_comes_late_is_told_how_the_engine_ended(settings, tmp_path):
     async with pool_of(with_engine(settings, tmp_path, repeats=1, then="crash")) as pool:
-        engine, _ = await load(pool, "a")
-        sent = []
+        await load(pool, "a")
 
-        async def send(message):
-            sent.append(message)
-            if len(sent) == 2:
-                await until(lambda: engine.starts == 2 and isinstance(engine.state, Ready))
+        async def read_late():
+            async with pool.lease("a") as (engine, client):
+                async for _ in relay.stream(engine, client, PATH, b'{"stream":true}'):
+                    await until(lambda: engine.starts == 2 and isinstance(engine.state, Ready))
 
-        async def receive():
-            await asyncio.Event().wait()
-
-        relay = Relay(pool, "a", "chat", "/v1/chat/completions", b'{"stream":true}')
-        await relay({}, receive, send)
-        assert b"engine_crashed" in sent[-1]["body"]
-        assert b"SIGSEGV" in sent[-1]["body"]
+        with pytest.raises(EngineCrashed) as crash:
+            await read_late()
+        assert "SIGSEGV" in crash.value.message
 
 
 async def test_an_engine_that_dies_before_it_can_describe_itself_is_told_by_its_end(

@@ -1,9 +1,8 @@
 """What a request gets that an engine answers: ended when its client leaves, or it is cancelled."""
 
 import asyncio
-import json
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import ExitStack, aclosing
 from typing import Any
 
@@ -12,18 +11,11 @@ from fastapi import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from eloquio import sse
 from eloquio.chat.cancels import Cancels
 from eloquio.chat.exchange import Exchange, RequestLog
 from eloquio.errors import EloquioError, RequestCancelled, Unexpected
 
-DONE = b"data: [DONE]\n\n"
-_HEARTBEAT = b":\n\n"
-_HEARTBEAT_SECONDS = 10.0
-_STREAM_HEADERS = (
-    (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-cache"),
-    (b"x-accel-buffering", b"no"),
-)
 _PHASES = (
     ("queue", "queue_ms"),
     ("media", "media_ms"),
@@ -39,7 +31,7 @@ ErrorEvent = Callable[[EloquioError], bytes]
 
 def error_event(error: EloquioError) -> bytes:
     """The last event of a stream that came to no end of its own."""
-    return b"data: " + json.dumps(error.body()).encode() + b"\n\n"
+    return sse.event(error.body())
 
 
 class Answer(Response):
@@ -105,17 +97,19 @@ class Answer(Response):
     async def _send_last_event(self, error: EloquioError, send: Send) -> None:
         raise NotImplementedError
 
-    def _start(self, *headers: tuple[bytes, bytes]) -> dict[str, Any]:
+    def _start(self, headers: Mapping[str, str]) -> dict[str, Any]:
         self._has_begun = True
         self._exchange.http_status = 200
         phases = self._exchange.timeline.phases()
         timing = ", ".join(
             f"{name};dur={phases[phase]}" for name, phase in _PHASES if phases[phase] is not None
         )
+        if timing:
+            headers = {**headers, "server-timing": timing}
         return {
             "type": "http.response.start",
             "status": 200,
-            "headers": [*headers, *([(b"server-timing", timing.encode())] if timing else [])],
+            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
         }
 
 
@@ -135,7 +129,7 @@ class StreamedAnswer(Answer):
         exchange: Exchange,
         events: AsyncGenerator[bytes],
         *,
-        end: bytes = DONE,
+        end: bytes = sse.DONE,
         error_event: ErrorEvent = error_event,
     ) -> None:
         """`end` follows the last of the events, where nothing failed."""
@@ -158,16 +152,16 @@ class StreamedAnswer(Answer):
 
     async def _send(self, send: Send, block: bytes) -> None:
         if not self._has_begun:
-            await send(self._start(*_STREAM_HEADERS))
+            await send(self._start(sse.HEADERS))
         self._sent_at = time.monotonic()
         await send({"type": "http.response.body", "body": block, "more_body": True})
 
     async def _beat(self, send: Send) -> None:
         while True:
             silent_seconds = time.monotonic() - self._sent_at
-            await asyncio.sleep(max(0.1, _HEARTBEAT_SECONDS - silent_seconds))
-            if time.monotonic() - self._sent_at >= _HEARTBEAT_SECONDS:
-                await self._send(send, _HEARTBEAT)
+            await asyncio.sleep(max(0.1, sse.HEARTBEAT_SECONDS - silent_seconds))
+            if time.monotonic() - self._sent_at >= sse.HEARTBEAT_SECONDS:
+                await self._send(send, sse.HEARTBEAT)
 
     async def _send_last_event(self, error: EloquioError, send: Send) -> None:
         await send({"type": "http.response.body", "body": self._error_event(error)})
@@ -185,9 +179,8 @@ class WholeAnswer(Answer):
     async def _work(self, send: Send) -> None:
         body = await self._reply()
         self._exchange.timeline.ends()
-        length = str(len(body)).encode()
-        headers = ((b"content-type", b"application/json"), (b"content-length", length))
-        await send(self._start(*headers))
+        headers = {"content-type": "application/json", "content-length": str(len(body))}
+        await send(self._start(headers))
         await send({"type": "http.response.body", "body": body})
 
     async def _send_last_event(self, error: EloquioError, send: Send) -> None:

@@ -51,7 +51,7 @@ class CompletionChunks:
 
     def usage_chunk(self) -> dict[str, Any]:
         """The last of the stream, where it is asked for."""
-        return self._last | {"choices": [], "usage": self.usage()} | self._trace()
+        return self._last | {"choices": [], "usage": self.usage()} | self._exchange.traced()
 
     def whole(self, chunks: list[dict[str, Any]]) -> dict[str, Any]:
         """The reply that the fed `chunks` make."""
@@ -59,18 +59,15 @@ class CompletionChunks:
         for choice in _choices_of(chunks):
             index = choice["index"]
             if index not in folded:
-                folded[index] = {**choice, "text": [choice["text"]]}
+                logprobs = _copied(choice["logprobs"])
+                folded[index] = {**choice, "text": [choice["text"]], "logprobs": logprobs}
                 continue
             folded[index]["text"].append(choice["text"])
             folded[index]["finish_reason"] = choice["finish_reason"]
             _extend(folded[index], choice["logprobs"])
+        usage = self._exchange.usage = self.usage()
         choices = [folded[i] | {"text": "".join(folded[i]["text"])} for i in sorted(folded)]
-        return self._last | {"choices": choices, "usage": self.usage()} | self._trace()
-
-    def _trace(self) -> dict[str, Any]:
-        self._exchange.usage = self.usage()
-        self._exchange.timeline.ends()
-        return {"trace": self._exchange.trace()} if self._exchange.trace_level else {}
+        return self._last | {"choices": choices, "usage": usage} | self._exchange.traced()
 
     def _count(self, index: int, usage: Mapping[str, Any]) -> None:
         self._completion_tokens += usage.get("completion_tokens") or 0
@@ -120,15 +117,22 @@ def _choices_of(chunks: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         yield from chunk["choices"]
 
 
+def _copied(logprobs: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """With lists of its own, which then grow."""
+    if logprobs is None:
+        return None
+    return {name: None if values is None else [*values] for name, values in logprobs.items()}
+
+
 def _extend(choice: dict[str, Any], logprobs: Mapping[str, Any] | None) -> None:
     if logprobs is None:
         return
     if choice["logprobs"] is None:
-        choice["logprobs"] = dict(logprobs)
+        choice["logprobs"] = _copied(logprobs)
         return
     for name, values in logprobs.items():
         if values is not None:
-            choice["logprobs"][name] = choice["logprobs"][name] + values
+            choice["logprobs"][name].extend(values)
 
 
 def _own_id(engines: object) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from eloquio.chat import generation
+from eloquio import sse
+from eloquio.chat import generation, mends
 from eloquio.chat.answer import Answer, StreamedAnswer, WholeAnswer
 from eloquio.chat.asking import Asked, at_once, streamed
 from eloquio.chat.completion_chunks import CompletionChunks
@@ -17,12 +18,7 @@ from eloquio.chat.exchange import Exchange
 
 router = APIRouter(tags=["completions"])
 
-_REPLIES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "A completion, or its chunks as an event stream.",
-        "content": {"application/json": {}, "text/event-stream": {}},
-    }
-}
+_REPLIES = sse.described("A completion, or its chunks as an event stream.", "application/json")
 
 
 @router.post("/completions", response_class=Response, status_code=200, responses=_REPLIES)
@@ -39,15 +35,8 @@ async def create_completion(body: CompletionRequest, request: Request) -> Answer
 
 
 def _asked(request: CompletionRequest, body: bytes) -> Asked:
-    if request.repetition_penalty is not None or request.logprobs is not None or request.echo:
-        fields: dict[str, Any] = json.loads(body)
-        fields.pop("echo", None)
-        if (penalty := fields.pop("repetition_penalty", None)) is not None:
-            fields.setdefault("repeat_penalty", penalty)
-        if fields.get("logprobs") == 0:
-            # To the engine no alternatives are no probabilities at all.
-            fields["logprobs"] = 1
-        body = json.dumps(fields).encode()
+    if mends.completion_needs_them(request):
+        body = json.dumps(mends.mended_completion(json.loads(body))).encode()
     return Asked(
         model=request.model,
         body=streamed(body),
@@ -73,10 +62,10 @@ async def _events(
 ) -> AsyncGenerator[bytes]:
     async with aclosing(told):
         async for some in told:
-            yield b"".join(map(_event, some))
+            yield b"".join(map(sse.event, some))
     exchange.usage = chunks.usage()
     if wants_usage or exchange.trace_level:
-        yield _event(chunks.usage_chunk())
+        yield sse.event(chunks.usage_chunk())
 
 
 async def _completion(
@@ -85,7 +74,3 @@ async def _completion(
     async with aclosing(told):
         all_told = [chunk async for some in told for chunk in some]
     return json.dumps(chunks.whole(all_told)).encode()
-
-
-def _event(chunk: dict[str, Any]) -> bytes:
-    return b"data: " + json.dumps(chunk, separators=(",", ":")).encode() + b"\n\n"

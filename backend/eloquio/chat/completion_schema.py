@@ -29,7 +29,9 @@ def _is_prompt(value: object) -> bool:
 def _is_tokens(value: object) -> bool:
     if not isinstance(value, list) or not value:
         return False
-    return all(isinstance(token, int) and token is not True and token >= 0 for token in value)
+    return all(
+        isinstance(token, int) and token is not True and 0 <= token < 2**31 for token in value
+    )
 
 
 class CompletionRequest(BaseModel):
@@ -44,7 +46,7 @@ class CompletionRequest(BaseModel):
     stream_options: StreamOptions | None = None
     n: WholeNumber | None = Field(default=None, ge=1, le=128)
     best_of: WholeNumber | None = Field(default=None, ge=1)
-    max_tokens: WholeNumber | None = Field(default=None, ge=1)
+    max_tokens: WholeNumber | None = Field(default=None, ge=1, lt=2**31)
     """Missing: until the model ends, or the context is full."""
     echo: bool | None = None
     suffix: str | None = None

@@ -61,9 +61,7 @@ async def rerank(body: RerankRequest, request: Request) -> Response:
 @router.post("/tokenize")
 async def tokenize(body: TokenizeRequest, request: Request) -> TokenizeReply:
     """The tokens that the model reads a text as."""
-    answer = await relay.ask(
-        _pool(request), body.model, None, "POST", "/tokenize", _for_engine(body), slots=0
-    )
+    answer = await relay.ask(_pool(request), body.model, "POST", "/tokenize", _for_engine(body))
     return TokenizeReply.model_validate_json(answer)
 
 
@@ -72,7 +70,7 @@ async def detokenize(body: DetokenizeRequest, request: Request) -> DetokenizeRep
     """The text that tokens stand for."""
     try:
         answer = await relay.ask(
-            _pool(request), body.model, None, "POST", "/detokenize", _for_engine(body), slots=0
+            _pool(request), body.model, "POST", "/detokenize", _for_engine(body)
         )
     except EngineFault as fault:
         if "range" not in (fault.evidence or ""):
@@ -134,12 +132,12 @@ async def scale_adapters(
             next_step="GET /v1/lora-adapters lists them; a load names them in lora_adapters.",
         )
     scales = json.dumps([scale.model_dump() for scale in body]).encode()
-    answer = await relay.ask(pool, model, None, "POST", "/lora-adapters", scales, slots=0)
+    answer = await relay.ask(pool, model, "POST", "/lora-adapters", scales)
     return ScaledReply.model_validate_json(answer)
 
 
 async def _adapters(pool: Pool, model: str | None) -> list[Adapter]:
-    answer = await relay.ask(pool, model, None, "GET", "/lora-adapters", slots=0)
+    answer = await relay.ask(pool, model, "GET", "/lora-adapters")
     adapters = _Adapters.validate_json(answer)
     for adapter in adapters:
         adapter.path = PurePath(adapter.path).name

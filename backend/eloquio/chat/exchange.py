@@ -69,19 +69,23 @@ class Exchange:
             self.outcome, self.error = outcome, error
             self.timeline.ends()
 
-    def trace(self) -> dict[str, Any]:
-        """What the body holds where the request asked for it."""
+    def traced(self) -> dict[str, Any]:
+        """The body's `trace` now that the answer has ended; empty where nobody asked for it."""
+        self.timeline.ends()
+        if not self.trace_level:
+            return {}
         trace: dict[str, Any] = {"request_id": self.id, **self.timeline.phases()}
         if self.trace_level == "step":
             trace["steps_ms"] = list(self.timeline.steps_ms)
-        return trace
+        return {"trace": trace}
 
 
 class RequestLog:
     """The last requests, those under way among them, and who is told when one has ended."""
 
     def __init__(self, *observers: Callable[[Exchange], None]) -> None:
-        self._exchanges: deque[Exchange] = deque(maxlen=_KEPT)
+        self._running: list[Exchange] = []
+        self._ended: deque[Exchange] = deque(maxlen=_KEPT)
         self._observers = list(observers)
 
     def tell(self, observer: Callable[[Exchange], None]) -> None:
@@ -89,11 +93,14 @@ class RequestLog:
         self._observers.append(observer)
 
     def begin(self, exchange: Exchange) -> None:
-        self._exchanges.append(exchange)
+        self._running.append(exchange)
 
     def end(self, exchange: Exchange) -> None:
+        self._running = [running for running in self._running if running is not exchange]
+        self._ended.append(exchange)
         for observe in self._observers:
             observe(exchange)
 
     def newest(self) -> Iterator[Exchange]:
-        return reversed(self._exchanges)
+        everything = [*self._ended, *self._running]
+        return iter(sorted(everything, key=lambda each: each.timeline.started, reverse=True))

@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+from eloquio import sse
 from eloquio.chat.exchange import Exchange
 from eloquio.engines.event_blocks import data_of, events_of
 
@@ -47,7 +48,4 @@ class LastChunks:
         timeline.prompt_ms = (chunk.get("timings") or {}).get("prompt_ms") or timeline.prompt_ms
         if self._choices_left > 0 or not self._wants_usage:
             return b""
-        if self._exchange.trace_level:
-            timeline.ends()
-            chunk["trace"] = self._exchange.trace()
-        return b"data: " + json.dumps(chunk, separators=(",", ":")).encode() + b"\n\n"
+        return sse.event(chunk | self._exchange.traced())

@@ -8,6 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from eloquio import sse
+from eloquio.chat.completion_schema import CompletionRequest
 from eloquio.chat.schema import ChatRequest, Message
 from eloquio.engines.event_blocks import data_of
 
@@ -34,8 +36,23 @@ def mended(fields: Mapping[str, Any]) -> dict[str, Any]:
     _tell_the_template_to_think(changed)
     _describe_any_object(changed)
     _leave_the_chosen_tool(changed)
-    _ask_for_probabilities(changed)
+    if changed.get("logprobs"):
+        _ask_for_an_alternative(changed, "top_logprobs")
     changed["messages"] = [_with_text(message) for message in fields["messages"]]
+    return changed
+
+
+def completion_needs_them(request: CompletionRequest) -> bool:
+    """Whether `mended_completion` would change anything."""
+    return request.repetition_penalty is not None or request.logprobs == 0 or bool(request.echo)
+
+
+def mended_completion(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for a completion without a chat; a prompt that is echoed is put before it here."""
+    changed = {name: value for name, value in fields.items() if name != "echo"}
+    _rename_penalty(changed)
+    if changed.get("logprobs") is not None:
+        _ask_for_an_alternative(changed, "logprobs")
     return changed
 
 
@@ -49,11 +66,7 @@ def one_call_of(block: bytes) -> bytes:
     if b'"tool_calls":' not in block:
         return block
     chunks = [with_one_call(json.loads(data)) for data in data_of(block)]
-    return b"".join(
-        b"data: " + json.dumps(chunk, separators=(",", ":")).encode() + b"\n\n"
-        for chunk in chunks
-        if chunk is not None
-    )
+    return b"".join(sse.event(chunk) for chunk in chunks if chunk is not None)
 
 
 def with_one_call(chunk: dict[str, Any]) -> dict[str, Any] | None:
@@ -102,10 +115,9 @@ def _describe_any_object(fields: dict[str, Any]) -> None:
         }
 
 
-def _ask_for_probabilities(fields: dict[str, Any]) -> None:
-    """Asked for no alternatives, the engine doesn't tell the chosen token's probability either."""
-    if fields.get("logprobs") and not fields.get("top_logprobs"):
-        fields["top_logprobs"] = 1
+def _ask_for_an_alternative(fields: dict[str, Any], number: str) -> None:
+    """Asked for none, the engine doesn't tell the chosen token's probability either."""
+    fields[number] = fields.get(number) or 1
 
 
 def _leave_the_chosen_tool(fields: dict[str, Any]) -> None:

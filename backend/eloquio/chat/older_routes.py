@@ -1,6 +1,5 @@
 """The generation that older scripts ask for: prompts in, pieces of text out."""
 
-import json
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from typing import Any
@@ -9,6 +8,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from eloquio import sse
 from eloquio.chat.answer import Answer, StreamedAnswer
 from eloquio.chat.exchange import Exchange
 from eloquio.chat.generation import chunks
@@ -17,12 +17,10 @@ from eloquio.chat.translated import asking
 
 router = APIRouter(tags=["chat"])
 
-_REPLIES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "Pieces of the answer, then `[DONE]`.",
-        "content": {"text/event-stream": {}},
-    }
-}
+# A chat's fields that have another name here, or another position: the system's message is the
+# first of them there.
+NAMES = {"max_tokens": "max_new_tokens", "messages": "messages"}
+_REPLIES = sse.described("Pieces of the answer, then `[DONE]`.")
 
 
 class GenerateRequest(BaseModel):
@@ -52,7 +50,7 @@ class GenerateRequest(BaseModel):
 async def generate_stream(body: GenerateRequest, request: Request) -> Answer:
     """The older form of a chat: frames `{"content": …}`, each with the next piece of text."""
     exchange = Exchange.of(request, is_stream=True)
-    asked = asking(body.as_chat(), {"max_tokens": "max_new_tokens"}, request.app.state.fetcher)
+    asked = asking(body.as_chat(), NAMES, request.app.state.fetcher)
     parsed = chunks(request.app.state.pool, asked, exchange)
     return StreamedAnswer(request, exchange, _frames(parsed))
 
@@ -60,7 +58,7 @@ async def generate_stream(body: GenerateRequest, request: Request) -> Answer:
 async def _frames(parsed: AsyncGenerator[list[dict[str, Any]]]) -> AsyncGenerator[bytes]:
     async with aclosing(parsed):
         async for some in parsed:
-            if frames := b"".join(_frame(text) for text in _texts(some)):
+            if frames := b"".join(sse.event({"content": text}) for text in _texts(some)):
                 yield frames
 
 
@@ -69,7 +67,3 @@ def _texts(parsed: list[dict[str, Any]]) -> Iterator[str]:
         for choice in chunk["choices"]:
             if text := choice["delta"].get("content"):
                 yield text
-
-
-def _frame(text: str) -> bytes:
-    return b"data: " + json.dumps({"content": text}).encode() + b"\n\n"

@@ -92,7 +92,7 @@ async def embeddings(pool: Pool, request: EmbeddingRequest, exchange: Exchange) 
             for vector in sorted(vectors, key=lambda vector: vector.index):
                 items.append(_item(len(items), vector.embedding, request))
     usage = reader.usage.model_dump()
-    head = {"object": "list", "model": reader.engine.spec.model, "usage": usage} | _trace(exchange)
+    head = {"object": "list", "model": reader.engine.spec.model, "usage": usage} | exchange.traced()
     return json.dumps(head).encode()[:-1] + b', "data": [' + b", ".join(items) + b"]}"
 
 
@@ -136,7 +136,7 @@ async def ranking(pool: Pool, request: RerankRequest, exchange: Exchange) -> byt
     reply = RerankReply(
         model=reader.engine.spec.model, results=ranked[: request.top_n], usage=reader.usage
     )
-    return json.dumps(reply.model_dump(exclude_none=True) | _trace(exchange)).encode()
+    return json.dumps(reply.model_dump(exclude_none=True) | exchange.traced()).encode()
 
 
 @asynccontextmanager
@@ -155,11 +155,6 @@ def _pieces(items: Iterable[Item]) -> Iterator[Sequence[Item]]:
     rest = iter(items)
     while piece := list(islice(rest, _AT_ONCE)):
         yield piece
-
-
-def _trace(exchange: Exchange) -> dict[str, object]:
-    exchange.timeline.ends()
-    return {"trace": exchange.trace()} if exchange.trace_level else {}
 
 
 def _too_long(fault: EngineFault) -> ContextExceeded | None:

@@ -1,12 +1,12 @@
 """Chat completions, and the end of any answer by its id."""
 
 import json
-from typing import Any
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from eloquio import sse
 from eloquio.chat import generation
 from eloquio.chat.answer import Answer, StreamedAnswer, WholeAnswer
 from eloquio.chat.asking import AskedLater
@@ -18,12 +18,7 @@ from eloquio.engines.pool import Pool
 
 router = APIRouter(tags=["chat"])
 
-_REPLIES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "A chat completion, or its chunks as an event stream.",
-        "content": {"application/json": {}, "text/event-stream": {}},
-    }
-}
+_REPLIES = sse.described("A chat completion, or its chunks as an event stream.", "application/json")
 
 
 class CancelRequest(BaseModel):

@@ -1,19 +1,15 @@
 """A run's events as a stream that any number of readers follow, each from where it was."""
 
-import json
 from collections.abc import AsyncIterator, Iterable
 
-from fastapi.sse import KEEPALIVE_COMMENT
-
+from eloquio import sse
 from eloquio.chat.live_run import LiveRun
 from eloquio.chat.run_log import Run
 from eloquio.chat.run_shelf import RunShelf
 from eloquio.errors import RunCancelled
 
-_HEARTBEAT_SECONDS = 10.0
 # A reader that is far behind is sent what it missed in pieces, so that it holds little at a time.
 _EVENTS_AT_ONCE = 256
-_DONE = b"data: [DONE]\n\n"
 
 
 async def stream(shelf: RunShelf, found: LiveRun | Run, after: int) -> AsyncIterator[bytes]:
@@ -35,8 +31,8 @@ async def _live(live: LiveRun, after: int) -> AsyncIterator[bytes]:
         if events := live.events[sent : sent + _EVENTS_AT_ONCE]:
             yield _written(live.first_number + sent, events)
             sent += len(events)
-        elif not await live.changes_within(_HEARTBEAT_SECONDS):
-            yield KEEPALIVE_COMMENT
+        elif not await live.changes_within(sse.HEARTBEAT_SECONDS):
+            yield sse.HEARTBEAT
 
 
 def _written(first_number: int, events: Iterable[bytes]) -> bytes:
@@ -49,10 +45,10 @@ def _written(first_number: int, events: Iterable[bytes]) -> bytes:
 def _end(run: Run) -> bytes:
     match run.status:
         case "completed":
-            return _DONE
+            return sse.DONE
         case "cancelled":
             error = RunCancelled("The run was cancelled.").body()
         case _:
             error = {"error": run.error}
     # Without a number: it is no part of the answer, and a run that is continued goes on after it.
-    return b"data: " + json.dumps(error).encode() + b"\n\n"
+    return sse.event(error)

@@ -1,10 +1,11 @@
 """Runs: started here, read by any number of readers, ended by nobody's leaving."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
+from eloquio import sse
 from eloquio.chat import run_events
 from eloquio.chat.run_schema import RunCard, RunList, RunReply
 from eloquio.chat.runs import Runs
@@ -12,13 +13,10 @@ from eloquio.chat.schema import ChatRequest
 
 router = APIRouter(tags=["runs"])
 
-_STREAM: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "Chunks of a chat completion with their numbers as ids, then `[DONE]`; or "
-        "one error where the run came to no end of its own.",
-        "content": {"text/event-stream": {}},
-    }
-}
+_STREAM = sse.described(
+    "Chunks of a chat completion with their numbers as ids, then `[DONE]`; or one error where the "
+    "run came to no end of its own."
+)
 
 
 def _runs(request: Request) -> Runs:
@@ -27,7 +25,7 @@ def _runs(request: Request) -> Runs:
 
 
 RunsNow = Annotated[Runs, Depends(_runs)]
-Number = Annotated[int, Query(ge=0)]
+Number = Annotated[int, Query(ge=0, lt=2**63)]
 
 
 @router.post("/runs", status_code=201)
@@ -60,7 +58,7 @@ async def read_events(
     run_id: str,
     runs: RunsNow,
     after: Number = 0,
-    last_event_id: Annotated[int | None, Header(ge=0)] = None,
+    last_event_id: Annotated[int | None, Header(ge=0, lt=2**63)] = None,
 ) -> StreamingResponse:
     """The run's events from its start or after one, and then as they come, until it ends.
 
@@ -69,11 +67,7 @@ async def read_events(
     number = after if last_event_id is None else last_event_id
     found = await runs.shelf.find(run_id)
     await runs.shelf.refuse_lost(found, number)
-    return StreamingResponse(
-        run_events.stream(runs.shelf, found, number),
-        media_type="text/event-stream",
-        headers={"cache-control": "no-cache", "x-accel-buffering": "no"},
-    )
+    return StreamingResponse(run_events.stream(runs.shelf, found, number), headers=sse.HEADERS)
 
 
 @router.post("/runs/{run_id}/cancel")

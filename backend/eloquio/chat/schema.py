@@ -106,8 +106,8 @@ class ChatRequest(_Part):
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     n: WholeNumber | None = Field(default=None, ge=1, le=128)
-    max_tokens: WholeNumber | None = Field(default=None, ge=1)
-    max_completion_tokens: WholeNumber | None = Field(default=None, ge=1)
+    max_tokens: WholeNumber | None = Field(default=None, ge=1, lt=2**31)
+    max_completion_tokens: WholeNumber | None = Field(default=None, ge=1, lt=2**31)
     stop: Stops = None
     seed: WholeNumber | None = Field(default=None, ge=-(2**63), lt=2**63)
     temperature: float | None = Field(default=None, ge=0, le=2)

@@ -19,8 +19,7 @@ def asking(body: dict[str, Any], names: Mapping[str, str], fetch: Fetcher | None
 
     `names` are what the chat's fields are called in the request that the client sent.
     """
-    with named_as(names):
-        request = chat_request(body)
+    request = parsed(body, names)
 
     async def asked() -> Asked:
         with named_as(names):
@@ -29,14 +28,16 @@ def asking(body: dict[str, Any], names: Mapping[str, str], fetch: Fetcher | None
     return asked
 
 
-def chat_request(body: dict[str, Any]) -> ChatRequest:
+def parsed(body: dict[str, Any], names: Mapping[str, str]) -> ChatRequest:
     """What a chat knows of a `body` that was made here; InvalidRequest for what it doesn't take."""
     try:
-        return ChatRequest.model_validate(body)
+        with named_as(names):
+            return ChatRequest.model_validate(body)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise InvalidRequest(f"The request isn't right. {first['msg']}.", param=where) from error
+        where = _own_name(".".join(map(str, first["loc"])), names)
+        message = f"The request isn't right. {where}: {first['msg']}."
+        raise InvalidRequest(message, param=where) from error
 
 
 @contextmanager
@@ -45,6 +46,10 @@ def named_as(names: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except EloquioError as error:
-        name, *_ = (error.param or "").split(".")
-        error.param = names.get(name, error.param)
+        if error.param is not None:
+            error.param = _own_name(error.param, names)
         raise
+
+
+def _own_name(param: str, names: Mapping[str, str]) -> str:
+    return names.get(param.partition(".")[0], param)

@@ -13,8 +13,8 @@ from eloquio.engines.engine import Engine
 from eloquio.engines.event_blocks import EventBlocks
 from eloquio.engines.exits import without_paths
 from eloquio.engines.pool import Pool
-from eloquio.engines.spec import Task
 from eloquio.errors import (
+    BodyTooLarge,
     ContextExceeded,
     EloquioError,
     EngineFault,
@@ -56,17 +56,10 @@ async def stream(
 
 
 async def ask(
-    pool: Pool,
-    model: str | None,
-    task: Task | None,
-    method: str,
-    path: str,
-    body: bytes | None = None,
-    *,
-    slots: int = 1,
+    pool: Pool, model: str | None, method: str, path: str, body: bytes | None = None
 ) -> bytes:
-    """The whole reply to one request. `task` None is any; without `slots` it waits for no turn."""
-    async with pool.lease(model, slots, task) as (engine, client):
+    """The whole reply to a request that generates nothing: it waits for no turn."""
+    async with pool.lease(model, slots=0) as (engine, client):
         return await whole(engine, client, method, path, body)
 
 
@@ -110,6 +103,8 @@ def engine_error(status: int, body: bytes) -> EloquioError:
         parsed = json.loads(body)
         if isinstance(parsed, Mapping) and isinstance(error := parsed.get("error"), Mapping):
             return _classified(status, error)
+    if status == 413:
+        return BodyTooLarge("The request is larger than the engine takes.")
     words = without_paths(body[:500].decode(errors="replace")).strip()
     return EngineFault(f"The engine answered with status {status}.", evidence=words or None)
 

@@ -40,7 +40,7 @@ class MethodNotAllowed(EloquioError):
 
 
 class NotImplementedHere(EloquioError):
-    """A field or a route of OpenAI's that Eloquio knows by name but doesn't serve."""
+    """A field or a route of OpenAI's or Anthropic's that Eloquio knows but doesn't support."""
 
     status = 501
     type = "invalid_request_error"

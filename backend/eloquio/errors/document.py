@@ -27,8 +27,7 @@ Below `/v1/messages` the same fields stand in Anthropic's shape, with its names 
 `code` is one of those below and never changes its meaning: it is what a script may branch on. The
 `message` says what happened. `evidence`, where there is any, is the engine's own last words and how
 it ended. `next_step` says what to do; below stands the general one, which an error may replace by
-one that fits better. `engine_unavailable` and `too_many_attempts` come with the header
-`Retry-After`: the seconds to wait.
+one that fits better. Where waiting helps, the header `Retry-After` says for how many seconds.
 
 Where no such body came, the page has codes of its own: `server_unreachable` when nothing answered,
 `unreadable_reply` when something else did, and `unknown_error`.

@@ -31,7 +31,7 @@ class ImageTooLarge(EloquioError):
 
 
 class RemoteMediaRefused(EloquioError):
-    """Something was to be fetched from an address where nothing is fetched from."""
+    """A picture was named by an address from which nothing is fetched."""
 
     status = 400
     type = "invalid_request_error"

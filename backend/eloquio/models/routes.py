@@ -9,8 +9,8 @@ from typing import Annotated
 import structlog
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
-from fastapi.sse import KEEPALIVE_COMMENT, format_sse_event
 
+from eloquio import sse
 from eloquio.engines.loads import Terms
 from eloquio.engines.pool import Pool
 from eloquio.errors import LoadCancelled, ModelNotFound, PersonOnly
@@ -34,8 +34,6 @@ from eloquio.models.schema import (
 from eloquio.store.preferences import PreferenceStore
 
 router = APIRouter(tags=["models"])
-
-_HEARTBEAT_SECONDS = 10.0
 
 logger = structlog.get_logger(__name__)
 
@@ -102,26 +100,22 @@ async def load_model(
 @router.get(
     "/load/progress",
     response_model=LoadProgress,
-    responses={200: {"content": {"text/event-stream": {}}}},
+    responses={200: {"content": {sse.MEDIA_TYPE: {}}}},
 )
 async def load_progress(request: Request, pool: PoolNow) -> Response:
     """How the load under way goes: once as JSON, or as an event stream where that is accepted."""
-    if "text/event-stream" not in request.headers.get("accept", ""):
+    if sse.MEDIA_TYPE not in request.headers.get("accept", ""):
         return JSONResponse(describe.load_progress(pool).model_dump(mode="json"))
-    return StreamingResponse(
-        _progress_events(pool),
-        media_type="text/event-stream",
-        headers={"cache-control": "no-cache", "x-accel-buffering": "no"},
-    )
+    return StreamingResponse(_progress_events(pool), headers=sse.HEADERS)
 
 
 async def _progress_events(pool: Pool) -> AsyncIterator[bytes]:
     last: LoadProgress | None = None
     async for progress in pool.changed.watch(
-        lambda: describe.load_progress(pool), _HEARTBEAT_SECONDS
+        lambda: describe.load_progress(pool), sse.HEARTBEAT_SECONDS
     ):
         is_new, last = progress != last, progress
-        yield format_sse_event(data_str=progress.model_dump_json()) if is_new else KEEPALIVE_COMMENT
+        yield sse.event(progress.model_dump(mode="json")) if is_new else sse.HEARTBEAT
 
 
 @router.post("/validate")

@@ -7,8 +7,8 @@ import pytest
 from fastapi import FastAPI, Request
 from structlog.testing import capture_logs
 
+from eloquio import sse
 from eloquio.app import _render
-from eloquio.chat import answer
 from eloquio.chat.answer import StreamedAnswer, WholeAnswer
 from eloquio.chat.cancels import Cancels
 from eloquio.chat.exchange import Exchange, RequestLog
@@ -32,24 +32,38 @@ def app_of(answer_to):
 
 
 def streamed(*blocks):
-    """An answer of these blocks; an error among them is raised, a number waited for."""
+    """An answer of these blocks; an error among them is raised, an event waited for."""
 
     async def events():
         for block in blocks:
             if isinstance(block, Exception):
                 raise block
-            if isinstance(block, float):
-                await asyncio.sleep(block)
+            if isinstance(block, asyncio.Event):
+                await _happens(block)
             else:
                 yield block
 
     return app_of(lambda request, exchange: StreamedAnswer(request, exchange, events()))
 
 
-def get(app):
+async def _happens(event):
+    """From now on: what happened before doesn't count."""
+    event.clear()
+    async with asyncio.timeout(30):
+        await event.wait()
+
+
+def get(app, heard=None):
+    """The reply; `heard` is set at each heartbeat in it."""
+
     async def with_id(scope, receive, send):
+        async def listening_send(message):
+            await send(message)
+            if heard is not None and message.get("body") == b":\n\n":
+                heard.set()
+
         scope["state"] = {"request_id": "1"}
-        await app(scope, receive, send)
+        await app(scope, receive, listening_send)
 
     return ask(with_id)
 
@@ -92,11 +106,11 @@ def test_a_fault_of_ours_is_told_as_one():
 
 
 def test_a_client_that_waits_long_hears_that_it_goes_on(monkeypatch):
-    monkeypatch.setattr(answer, "_HEARTBEAT_SECONDS", 0.05)
-    app = streamed(0.4, b"data: 1\n\n", 0.4, CRASH)
-    reply = get(app)
-    before, _, after = reply.body.partition(b"data: 1\n\n")
+    monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.0)
+    heartbeat = asyncio.Event()
+    reply = get(streamed(heartbeat, b"data: 1\n\n", heartbeat, CRASH), heartbeat)
     assert reply.status == 200
+    before, _, after = reply.body.partition(b"data: 1\n\n")
     assert before.startswith(b":\n\n")
     assert after.startswith(b":\n\n")
     assert b"engine_crashed" in after
@@ -119,7 +133,7 @@ def test_one_body_is_whole_or_the_error(error):
 
 
 def test_a_cancel_before_the_first_byte_is_a_499():
-    app = streamed(60.0)
+    app = streamed(asyncio.Event())
     asyncio.run(app.state.cancels.cancel("stop"))
     reply = get(app)
     assert (reply.status, json.loads(reply.body)["error"]["code"]) == (499, "request_cancelled")

@@ -6,6 +6,7 @@ import json
 import pytest
 
 from eloquio.chat import mends
+from eloquio.chat.completion_schema import CompletionRequest
 from eloquio.chat.schema import ChatRequest
 from fixtures.calling import TOOLS
 
@@ -35,6 +36,30 @@ def test_a_repetition_penalty_gets_the_engines_name():
 
 def test_the_engines_own_name_wins_over_ours():
     assert mended(repetition_penalty=1.3, repeat_penalty=1.1) == {"repetition_penalty": None}
+
+
+@pytest.mark.parametrize(
+    ("fields", "becomes"),
+    [
+        ({"logprobs": 0}, {"logprobs": 1}),
+        ({"repetition_penalty": 1.3}, {"repeat_penalty": 1.3}),
+        ({"echo": True, "seed": 1}, {"seed": 1}),
+    ],
+)
+def test_a_completion_is_mended_as_a_chat_is(fields, becomes):
+    assert completion_needs_mending(fields)
+    assert mends.mended_completion({"prompt": "Once"} | fields) == {"prompt": "Once"} | becomes
+
+
+@pytest.mark.parametrize("fields", [{}, {"seed": 1, "logprobs": 3}, {"logprobs": None}])
+def test_a_plain_completion_needs_no_mend(fields):
+    assert not completion_needs_mending(fields)
+    assert mends.mended_completion({"prompt": "Once"} | fields) == {"prompt": "Once"} | fields
+
+
+def completion_needs_mending(fields):
+    request = CompletionRequest.model_validate({"prompt": "Once"} | fields)
+    return mends.completion_needs_them(request)
 
 
 @pytest.mark.parametrize("thinks", [True, False])

@@ -4,9 +4,10 @@ import json
 
 import pytest
 from fastapi import FastAPI
-from fastapi.responses import JSONResponse
+from fastapi.exceptions import RequestValidationError
 from structlog.testing import capture_logs
 
+from eloquio.app import _render, _render_validation
 from eloquio.chat.answer_log import log_answer
 from eloquio.chat.exchange import Exchange, RequestLog
 from eloquio.chat.request_routes import router
@@ -24,16 +25,17 @@ def log():
 
 @pytest.fixture
 def get(log):
-    app = FastAPI()
+    handlers = {EloquioError: _render, RequestValidationError: _render_validation}
+    app = FastAPI(exception_handlers=handlers)
     app.include_router(router)
     app.state.request_log = log
 
-    @app.exception_handler(EloquioError)
-    async def render(request, error):
-        return JSONResponse(error.body(), error.status)
+    async def with_id(scope, receive, send):
+        scope["state"] = {"request_id": "its own"}
+        await app(scope, receive, send)
 
     def get(path, query=""):
-        reply = ask(app, path, query=query)
+        reply = ask(with_id, path, query=query)
         return reply.status, json.loads(reply.body)
 
     return get
@@ -53,8 +55,9 @@ def test_the_newest_comes_first(log, get):
 
 @pytest.mark.parametrize("limit", ["0", "201", "many"])
 def test_a_limit_that_is_none_is_refused(get, limit):
-    status, _ = get("/requests", f"limit={limit}")
-    assert status == 422
+    status, body = get("/requests", f"limit={limit}")
+    assert (status, body["error"]["code"]) == (400, "invalid_request")
+    assert body["error"]["param"] == "limit"
 
 
 def test_one_that_ended_is_told_whole(log, get):
@@ -142,7 +145,8 @@ def test_one_that_nobody_knows_is_a_404(get):
 
 def test_the_oldest_make_room(log, get):
     for number in range(201):
-        log.begin(exchange(number))
+        log.begin(ended := exchange(number))
+        log.end(ended)
     assert get("/requests/id-0")[0] == 404
     assert get("/requests/id-1")[0] == 200
     assert len(get("/requests", "limit=200")[1]["data"]) == 200
@@ -171,3 +175,12 @@ def test_each_that_ended_is_one_line_in_the_log(log):
         "first_token_ms": 20.0,
         "decode_ms": 100.0,
     }
+
+
+def test_one_under_way_is_never_forgotten(log, get):
+    log.begin(exchange(id="long"))
+    for number in range(300):
+        ended = exchange(id=f"short-{number}")
+        log.begin(ended)
+        log.end(ended)
+    assert get("/requests/long")[0] == 200

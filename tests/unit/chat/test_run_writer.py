@@ -5,6 +5,7 @@ import asyncio
 import pytest
 from structlog.testing import capture_logs
 
+from eloquio import sse
 from eloquio.chat import run_events
 from eloquio.chat.live_run import LiveRun
 from eloquio.chat.run_log import Run, RunLog
@@ -110,7 +111,7 @@ async def test_a_deleted_run_does_not_come_back(writer, database):
 
 
 async def test_a_reader_that_waits_hears_a_heartbeat_and_then_the_rest(monkeypatch):
-    monkeypatch.setattr(run_events, "_HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.01)
     live = live_run()
     stream = run_events._live(live, 0)
     assert (await anext(stream)).startswith(b":")

@@ -3,11 +3,11 @@
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from eloquio import sse
 from eloquio.chat.answer import Answer, StreamedAnswer, WholeAnswer
 from eloquio.chat.asking import AskedLater
 from eloquio.chat.exchange import Exchange
@@ -23,12 +23,7 @@ from eloquio.errors.anthropic import body_of
 
 router = APIRouter(tags=["messages"])
 
-_REPLIES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "A message, or the events that tell how it grows.",
-        "content": {"application/json": {}, "text/event-stream": {}},
-    }
-}
+_REPLIES = sse.described("A message, or the events that tell how it grows.", "application/json")
 
 
 @router.post("/messages", response_class=Response, status_code=200, responses=_REPLIES)
@@ -84,8 +79,7 @@ async def _events(
                 if events.is_over:
                     exchange.finish_reason, exchange.usage = "stop", events.tokens.as_chat_usage()
                     break
-    exchange.timeline.ends()
-    yield events.end(exchange.trace() if exchange.trace_level else None)
+    yield events.end(**exchange.traced())
 
 
 async def _encoded(events: AsyncGenerator[list[Event]]) -> AsyncGenerator[bytes]:

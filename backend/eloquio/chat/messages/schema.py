@@ -256,7 +256,7 @@ class MessageRequest(Prompt):
     A sampling field that is left out is left to the model's recommended value, then to the engine.
     """
 
-    max_tokens: int = Field(ge=1)
+    max_tokens: int = Field(ge=1, lt=2**31)
     stream: bool | None = False
     stop_sequences: list[Annotated[str, Field(min_length=1, max_length=1000)]] | None = Field(
         default=None, max_length=1000

@@ -150,7 +150,7 @@ def _add_call(messages: list[Message], item: _Call, param: str) -> None:
     arguments = item.arguments or "{}"
     try:
         json.loads(arguments)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidRequest(
             "The arguments of a call aren't JSON.",
             param=f"{param}.arguments",

@@ -52,8 +52,7 @@ def chat_body(request: ResponseRequest) -> dict[str, Any]:
     if request.max_output_tokens is not None:
         body["max_tokens"] = request.max_output_tokens
     if wants_logprobs(request):
-        # Asked for none beside each token, llama-server (build 10434) leaves out the token too.
-        body |= {"logprobs": True, "top_logprobs": request.top_logprobs or 1}
+        body |= {"logprobs": True, "top_logprobs": request.top_logprobs}
     return body
 
 

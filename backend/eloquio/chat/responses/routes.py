@@ -3,16 +3,17 @@
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from eloquio import sse
 from eloquio.chat.answer import Answer, StreamedAnswer, WholeAnswer
 from eloquio.chat.asking import AskedLater
 from eloquio.chat.engine_schema import TokenCountReply
 from eloquio.chat.exchange import Exchange
-from eloquio.chat.generation import count_tokens, generate
+from eloquio.chat.generation import chunks, count_tokens
+from eloquio.chat.responses.output import Event
 from eloquio.chat.responses.request import NAMES, chat_body, input_body
 from eloquio.chat.responses.schema import InputTokensRequest, ResponseRequest
 from eloquio.chat.responses.stream import ResponseEvents, encoded
@@ -22,12 +23,7 @@ from eloquio.errors import NotImplementedHere
 
 router = APIRouter(tags=["responses"])
 
-_REPLIES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "A response, or the events that tell how it grows.",
-        "content": {"application/json": {}, "text/event-stream": {}},
-    }
-}
+_REPLIES = sse.described("A response, or the events that tell how it grows.", "application/json")
 
 
 @router.post("/responses", response_class=Response, status_code=200, responses=_REPLIES)
@@ -35,17 +31,17 @@ async def create_response(body: ResponseRequest, request: Request) -> Answer:
     """OpenAI's responses. Nothing is stored: a request holds its whole conversation."""
     exchange = Exchange.of(request, is_stream=bool(body.stream), cancel_id=body.cancel_id)
     asked = asking(chat_body(body), NAMES, request.app.state.fetcher)
-    events = ResponseEvents(body)
-    pool: Pool = request.app.state.pool
-    if body.stream:
-        return StreamedAnswer(
-            request,
-            exchange,
-            _events(pool, asked, exchange, events),
-            end=b"",
-            error_event=lambda error: encoded(events.fail(error)),
-        )
-    return WholeAnswer(request, exchange, lambda: _response(pool, asked, exchange, events))
+    response = ResponseEvents(body)
+    events = _events(request.app.state.pool, asked, exchange, response)
+    if not body.stream:
+        return WholeAnswer(request, exchange, lambda: _whole(events, response))
+    return StreamedAnswer(
+        request,
+        exchange,
+        _encoded(events),
+        end=b"",
+        error_event=lambda error: encoded(response.fail(error)),
+    )
 
 
 @router.post(
@@ -74,25 +70,27 @@ async def refuse_stored_response() -> None:
 
 
 async def _events(
-    pool: Pool, asked: AskedLater, exchange: Exchange, events: ResponseEvents
-) -> AsyncGenerator[bytes]:
+    pool: Pool, asked: AskedLater, exchange: Exchange, response: ResponseEvents
+) -> AsyncGenerator[list[Event]]:
     with named_as(NAMES):
-        async with aclosing(generate(pool, asked, exchange)) as blocks:
-            async for block in blocks:
-                if told := events.take(block):
-                    yield encoded(told)
-    yield encoded(events.end())
+        async with aclosing(chunks(pool, asked, exchange)) as parsed:
+            async for some in parsed:
+                if new := [event for chunk in some for event in response.feed(chunk)]:
+                    yield new
+    yield response.end()
 
 
-async def _response(
-    pool: Pool, asked: AskedLater, exchange: Exchange, events: ResponseEvents
-) -> bytes:
-    with named_as(NAMES):
-        async with aclosing(generate(pool, asked, exchange)) as blocks:
-            async for block in blocks:
-                events.take(block)
-    events.end()
-    return json.dumps(events.response).encode()
+async def _encoded(events: AsyncGenerator[list[Event]]) -> AsyncGenerator[bytes]:
+    async with aclosing(events):
+        async for some in events:
+            yield encoded(some)
+
+
+async def _whole(events: AsyncGenerator[list[Event]], response: ResponseEvents) -> bytes:
+    async with aclosing(events):
+        async for _ in events:
+            pass
+    return json.dumps(response.response).encode()
 
 
 async def _input_tokens(pool: Pool, asked: AskedLater, exchange: Exchange) -> bytes:

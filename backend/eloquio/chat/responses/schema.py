@@ -112,7 +112,7 @@ class ResponseRequest(ModelInput):
 
     stream: bool | None = False
     stream_options: StreamOptions | None = None
-    max_output_tokens: WholeNumber | None = Field(default=None, ge=1)
+    max_output_tokens: WholeNumber | None = Field(default=None, ge=1, lt=2**31)
     temperature: float | None = Field(default=None, ge=0, le=2)
     top_p: float | None = Field(default=None, ge=0, le=1)
     top_k: WholeNumber | None = Field(default=None, ge=0)

@@ -16,7 +16,6 @@ from eloquio.chat.responses.output import (
 )
 from eloquio.chat.responses.reply import UNDER_WAY, Ending, ResponseFrame
 from eloquio.chat.responses.schema import ResponseRequest
-from eloquio.engines.event_blocks import data_of
 from eloquio.errors import EloquioError, EngineFault
 
 
@@ -42,10 +41,6 @@ class ResponseEvents:
         output = [item.body() for item in self._items]
         response = self._frame.response(self._ending, output, self._usage)
         return response if self._trace is None else response | {"trace": self._trace}
-
-    def take(self, block: bytes) -> list[Event]:
-        """The events of a block of the engine's stream."""
-        return [event for data in data_of(block) for event in self.feed(json.loads(data))]
 
     def feed(self, chunk: Mapping[str, Any]) -> list[Event]:
         """The events of one chunk. EngineFault where it goes back to a call that had ended."""

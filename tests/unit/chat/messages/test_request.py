@@ -9,7 +9,7 @@ from eloquio.chat.messages.request import (
     prompt_body,
 )
 from eloquio.chat.messages.schema import MessageRequest, Prompt
-from eloquio.chat.translated import chat_request, named_as
+from eloquio.chat.translated import parsed
 from eloquio.errors import InvalidRequest, NotImplementedHere
 
 WEATHER = {
@@ -369,10 +369,10 @@ def test_every_body_that_is_made_is_a_chats():
         max_tokens=2000,
         system="Be kind.",
     )
-    assert chat_request(made).messages[0].content == "Be kind."
+    assert parsed(made, NAMES).messages[0].content == "Be kind."
 
 
 def test_what_a_chat_refuses_is_named_by_the_field_it_was_made_of():
-    with pytest.raises(InvalidRequest) as refusal, named_as(NAMES):
-        chat_request(body_of() | {"reasoning_effort": "extreme"})
+    with pytest.raises(InvalidRequest, match=r"output_config\.effort: ") as refusal:
+        parsed(body_of() | {"reasoning_effort": "extreme"}, NAMES)
     assert refusal.value.param == "output_config.effort"

@@ -3,9 +3,10 @@
 import pytest
 from pydantic import ValidationError
 
+from eloquio.chat import mends
 from eloquio.chat.responses.request import NAMES, chat_body, input_body
 from eloquio.chat.responses.schema import InputTokensRequest, ResponseRequest
-from eloquio.chat.translated import named_as
+from eloquio.chat.translated import named_as, parsed
 from eloquio.errors import EloquioError, InvalidRequest, ModelCannotSee, NotImplementedHere
 
 WEATHER = {
@@ -144,6 +145,8 @@ def test_fields_get_the_names_that_a_chat_has_for_them():
 def test_logprobs_can_be_asked_for_by_include_alone():
     body = body_of(include=["message.output_text.logprobs"])
     assert body["logprobs"] is True
+    assert mends.are_needed(parsed(body, NAMES))
+    assert mends.mended(body)["top_logprobs"] == 1
     assert "logprobs" not in body_of(include=["reasoning.encrypted_content"])
 
 

@@ -292,13 +292,6 @@ def test_an_event_goes_over_the_wire_under_its_name():
     assert b"[DONE]" not in wire
 
 
-def test_a_block_of_the_engines_stream_is_taken_whole():
-    block = b"".join(b"data: %b\n\n" % json.dumps(each).encode() for each in WHOLE)
-    events = events_over()
-    one_by_one = events_over()
-    assert kinds(events.take(block)) == kinds(e for c in WHOLE for e in one_by_one.feed(c))
-
-
 def test_the_official_types_were_found():
     assert len(OFFICIAL) > 40
     assert response_stream_event.ResponseCompletedEvent in OFFICIAL.values()
