@@ -130,7 +130,6 @@ def test_a_response_can_be_sent_back_as_it_came(client):
         model=BUILTIN, input=[*again, {"role": "user", "content": "And of Italy?"}]
     )
     assert second.status == "completed"
-    assert second.usage.input_tokens > first.usage.input_tokens + first.usage.output_tokens
 
 
 @pytest.mark.parametrize("streamed", [True, False])
@@ -210,7 +209,6 @@ def test_a_function_is_called_and_its_output_goes_back(client, model_with_tools)
         **asked, input=[*question, call, output], tool_choice="none", max_output_tokens=60
     )
     assert "sunny" in second.output_text
-    assert second.usage.input_tokens > first.usage.input_tokens
 
 
 def test_a_call_is_streamed_in_pieces(client, model_with_tools):

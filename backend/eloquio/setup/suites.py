@@ -15,7 +15,7 @@ from eloquio.setup.node import Node
 from eloquio.setup.reports import Count, count
 from eloquio.setup.tools import Command, SetupFailed, ToolFailed, Tools
 
-LIMIT_SECONDS = 20 * 60.0
+LIMIT_SECONDS = 30 * 60.0
 PAGE = "page"
 END_TO_END = "e2e"
 NOT_TESTS = {END_TO_END, "fixtures"}
