@@ -221,7 +221,7 @@ class Guard:
             logger.exception("a request failed unexpectedly")
             if reply.status:
                 raise
-            await reply.fail(Unexpected("Something went wrong in Eloquio itself."))
+            await reply.fail(Unexpected())
         finally:
             _log_access(scope, reply)
             reset_contextvars(**bound)

@@ -25,13 +25,6 @@ def server(tmp_path_factory, tiny_model):
         yield running
 
 
-@pytest.fixture
-async def session(server):
-    connector = aiohttp.TCPConnector(limit=0, force_close=True)
-    async with aiohttp.ClientSession(server.url, connector=connector) as session:
-        yield session
-
-
 class Asked:
     def __init__(self, session, max_tokens=7000, **fields):
         self.body = {"messages": QUESTION, "stream": True, "max_tokens": max_tokens} | fields

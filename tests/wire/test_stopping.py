@@ -28,13 +28,6 @@ def server(tmp_path_factory, real_model):
         yield running
 
 
-@pytest.fixture
-async def session(server):
-    connector = aiohttp.TCPConnector(limit=0, force_close=True)
-    async with aiohttp.ClientSession(server.url, connector=connector) as session:
-        yield session
-
-
 class Answer:
     """One that would go on for long, read in a task."""
 

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import ExitStack, aclosing
+from contextlib import aclosing
 from typing import Any
 
 import structlog
@@ -56,8 +56,7 @@ class Answer(Response):
 
         self._request_log.begin(self._exchange)
         try:
-            with ExitStack() as stack:
-                stack.enter_context(self._cancels.over(self._exchange.cancel_id, cancel))
+            with self._cancels.over(self._exchange.cancel_id, cancel):
                 try:
                     await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
                 finally:
@@ -82,7 +81,7 @@ class Answer(Response):
             self._exchange.ends("completed")
             return
         is_ours = isinstance(error, EloquioError)
-        told = error if isinstance(error, EloquioError) else Unexpected(_OWN_FAULT)
+        told = error if isinstance(error, EloquioError) else Unexpected()
         self._exchange.ends("cancelled" if isinstance(told, RequestCancelled) else "failed", told)
         if not self._has_begun:
             self._exchange.http_status = told.status
@@ -111,9 +110,6 @@ class Answer(Response):
             "status": 200,
             "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
         }
-
-
-_OWN_FAULT = "Something went wrong in Eloquio itself."
 
 
 class StreamedAnswer(Answer):

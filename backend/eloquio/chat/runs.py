@@ -161,7 +161,7 @@ class Runs:
             status, error = "failed", failure
         except Exception:
             logger.exception("run_failed", run=live.run.id)
-            status, error = "failed", Unexpected("Something went wrong in Eloquio itself.")
+            status, error = "failed", Unexpected()
         live.is_ending = True
         if live.stopped_as is not None:
             status, error = live.stopped_as, None

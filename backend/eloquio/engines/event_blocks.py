@@ -7,8 +7,9 @@ chunks that are no part of the answer, and changes `created` within one stream.
 import re
 from collections.abc import Iterator
 
+from eloquio import sse
+
 _END = b"\n\n"
-_DONE = b"data: [DONE]\n\n"
 # In a text a quote is escaped: none of these can come from what a model writes.
 _PROGRESS = b'"prompt_progress":{'
 _ERROR = b'data: {"error"'
@@ -36,8 +37,8 @@ class EventBlocks:
             block, _, error = block.partition(_ERROR)
             event, _, _ = error.partition(_END)
             self.error = _ERROR.removeprefix(b"data: ") + event
-        if block.endswith(_DONE):
-            block, self.is_whole = block[: -len(_DONE)], True
+        if block.endswith(sse.DONE):
+            block, self.is_whole = block[: -len(sse.DONE)], True
         if _PROGRESS in block:
             block = b"".join(event for event in events_of(block) if _PROGRESS not in event)
         return self._with_one_creation(block) if block else block

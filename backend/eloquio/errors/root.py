@@ -53,6 +53,9 @@ class Unexpected(EloquioError):
     code = "unexpected_error"
     next_step = "Look for the request's id in the server's log, and please report what it says."
 
+    def __init__(self, message: str = "Something went wrong in Eloquio itself.") -> None:
+        super().__init__(message)
+
 
 class DatabaseUnreadable(EloquioError):
     """`eloquio.db` is damaged or may not be used: nothing can start on it."""
