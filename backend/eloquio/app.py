@@ -16,24 +16,20 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 
 from eloquio import metrics
+from eloquio.answers.cancels import Cancels
+from eloquio.answers.exchange import RequestLog
 from eloquio.auth import routes as auth
 from eloquio.auth.door import KeyDoor
 from eloquio.auth.keys import required_key
-from eloquio.chat import (
-    completion_routes,
-    engine_routes,
-    older_routes,
-    request_routes,
-    run_routes,
-)
+from eloquio.chat import older_routes
 from eloquio.chat import routes as chat
-from eloquio.chat.answer_log import log_answer
-from eloquio.chat.cancels import Cancels
-from eloquio.chat.exchange import RequestLog
+from eloquio.chat.completions import routes as completions
 from eloquio.chat.messages import routes as messages
+from eloquio.chat.reading import routes as reading
 from eloquio.chat.responses import routes as responses
-from eloquio.chat.run_log import RunLog
-from eloquio.chat.runs import Runs
+from eloquio.chat.runs import routes as runs_routes
+from eloquio.chat.runs.log import RunLog
+from eloquio.chat.runs.runs import Runs
 from eloquio.engines.inventory import Inventory
 from eloquio.engines.pool import Pool
 from eloquio.engines.spec import EngineSpec
@@ -56,14 +52,15 @@ from eloquio.models.schema import LoadRequest
 from eloquio.settings import BUILTIN_MODEL, Settings
 from eloquio.store.database import open_database
 from eloquio.store.preferences import PreferenceStore
-from eloquio.system import log_routes
+from eloquio.system import log_routes, request_routes
 from eloquio.system import routes as system
+from eloquio.system.answer_log import log_answer
 from eloquio.system.version import own_version
 
 _ROUTERS = (
-    *(models.router, chat.router, run_routes.router, request_routes.router),
-    *(completion_routes.router, older_routes.router, responses.router, messages.router),
-    engine_routes.router,
+    *(models.router, chat.router, runs_routes.router, request_routes.router),
+    *(completions.router, older_routes.router, responses.router, messages.router),
+    reading.router,
     *(system.router, log_routes.router, metrics.router),
 )
 

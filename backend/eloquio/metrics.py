@@ -11,10 +11,10 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, ProcessColl
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import choose_encoder
 
-from eloquio.chat.exchange import Exchange
-from eloquio.chat.request_schema import TokenCounts
-from eloquio.chat.run_shelf import RunShelf
+from eloquio.answers.exchange import Exchange
+from eloquio.chat.runs.shelf import RunShelf
 from eloquio.engines.pool import Pool
+from eloquio.system.request_schema import TokenCounts
 
 # In seconds. A whole answer takes longer than its first token, and a load may come before both.
 _ANSWER_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60, 120, 300, 900)

@@ -6,10 +6,10 @@ from prometheus_client.openmetrics.parser import (
 )
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
-from eloquio.chat.exchange import Exchange
-from eloquio.chat.live_run import LiveRun
-from eloquio.chat.run_log import Run, RunLog
-from eloquio.chat.run_shelf import RunShelf
+from eloquio.answers.exchange import Exchange
+from eloquio.chat.runs.live_run import LiveRun
+from eloquio.chat.runs.log import Run, RunLog
+from eloquio.chat.runs.shelf import RunShelf
 from eloquio.engines.timeline import Timeline
 from eloquio.errors import EngineCrashed, ModelNotFound
 from eloquio.metrics import Metrics

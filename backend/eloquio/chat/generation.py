@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
+from eloquio.answers.exchange import Exchange
 from eloquio.chat import mends
 from eloquio.chat.asking import AskedLater
-from eloquio.chat.exchange import Exchange
 from eloquio.chat.fold import Folding
 from eloquio.chat.last_chunks import LastChunks
 from eloquio.engines import relay

@@ -5,7 +5,7 @@ import re
 from typing import Any
 
 from eloquio import sse
-from eloquio.chat.exchange import Exchange
+from eloquio.answers.exchange import Exchange
 from eloquio.engines.event_blocks import data_of, events_of
 
 # In a text a quote is escaped: none of these can come from what a model writes.

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eloquio import sse
-from eloquio.chat.completion_schema import CompletionRequest
+from eloquio.chat.completions.schema import CompletionRequest
 from eloquio.chat.schema import ChatRequest, Message
 from eloquio.engines.event_blocks import data_of
 

@@ -9,8 +9,8 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from eloquio import sse
-from eloquio.chat.answer import Answer, StreamedAnswer
-from eloquio.chat.exchange import Exchange
+from eloquio.answers.answer import Answer, StreamedAnswer
+from eloquio.answers.exchange import Exchange
 from eloquio.chat.generation import chunks
 from eloquio.chat.schema import Message
 from eloquio.chat.translated import asking

@@ -7,11 +7,11 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from eloquio import sse
+from eloquio.answers.answer import Answer, StreamedAnswer, WholeAnswer
+from eloquio.answers.cancels import Cancelled, Cancels
+from eloquio.answers.exchange import Exchange
 from eloquio.chat import generation
-from eloquio.chat.answer import Answer, StreamedAnswer, WholeAnswer
 from eloquio.chat.asking import AskedLater
-from eloquio.chat.cancels import Cancelled, Cancels
-from eloquio.chat.exchange import Exchange
 from eloquio.chat.request import asking_of
 from eloquio.chat.schema import ChatRequest
 from eloquio.engines.pool import Pool

@@ -10,10 +10,10 @@ import pytest
 from fastapi import FastAPI
 from PIL import Image
 
+from eloquio.answers.cancels import Cancels
+from eloquio.answers.exchange import RequestLog
 from eloquio.app import _render
 from eloquio.chat import request, routes
-from eloquio.chat.cancels import Cancels
-from eloquio.chat.exchange import RequestLog
 from eloquio.errors import EloquioError, EngineCrashed
 from fixtures.asgi import ask
 

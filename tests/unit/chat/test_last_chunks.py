@@ -2,7 +2,7 @@
 
 import json
 
-from eloquio.chat.exchange import Exchange
+from eloquio.answers.exchange import Exchange
 from eloquio.chat.last_chunks import LastChunks
 
 

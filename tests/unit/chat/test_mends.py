@@ -6,7 +6,7 @@ import json
 import pytest
 
 from eloquio.chat import mends
-from eloquio.chat.completion_schema import CompletionRequest
+from eloquio.chat.completions.schema import CompletionRequest
 from eloquio.chat.schema import ChatRequest
 from fixtures.calling import TOOLS
 

@@ -8,9 +8,9 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from eloquio import sse
-from eloquio.chat.answer import Answer, StreamedAnswer, WholeAnswer
+from eloquio.answers.answer import Answer, StreamedAnswer, WholeAnswer
+from eloquio.answers.exchange import Exchange
 from eloquio.chat.asking import AskedLater
-from eloquio.chat.exchange import Exchange
 from eloquio.chat.generation import chunks, count_tokens
 from eloquio.chat.messages.reply import message_of
 from eloquio.chat.messages.request import NAMES, chat_body, prompt_body

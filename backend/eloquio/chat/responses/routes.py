@@ -8,11 +8,11 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from eloquio import sse
-from eloquio.chat.answer import Answer, StreamedAnswer, WholeAnswer
+from eloquio.answers.answer import Answer, StreamedAnswer, WholeAnswer
+from eloquio.answers.exchange import Exchange
 from eloquio.chat.asking import AskedLater
-from eloquio.chat.engine_schema import TokenCountReply
-from eloquio.chat.exchange import Exchange
 from eloquio.chat.generation import chunks, count_tokens
+from eloquio.chat.reading.schema import TokenCountReply
 from eloquio.chat.responses.output import Event
 from eloquio.chat.responses.request import NAMES, chat_body, input_body
 from eloquio.chat.responses.schema import InputTokensRequest, ResponseRequest

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from eloquio.chat.run_log import Batch, Run, RunLog
+from eloquio.chat.runs.log import Batch, Run, RunLog
 from eloquio.store.database import open_database
 
 pytestmark = pytest.mark.anyio

@@ -12,8 +12,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from eloquio import sse
-from eloquio.chat.cancels import Cancels
-from eloquio.chat.exchange import Exchange, RequestLog
+from eloquio.answers.cancels import Cancels
+from eloquio.answers.exchange import Exchange, RequestLog
 from eloquio.errors import EloquioError, RequestCancelled, Unexpected
 
 _PHASES = (

@@ -6,9 +6,9 @@ from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
 
 from eloquio import sse
-from eloquio.chat import run_events
-from eloquio.chat.run_schema import RunCard, RunList, RunReply
-from eloquio.chat.runs import Runs
+from eloquio.chat.runs import events
+from eloquio.chat.runs.runs import Runs
+from eloquio.chat.runs.schema import RunCard, RunList, RunReply
 from eloquio.chat.schema import ChatRequest
 
 router = APIRouter(tags=["runs"])
@@ -67,7 +67,7 @@ async def read_events(
     number = after if last_event_id is None else last_event_id
     found = await runs.shelf.find(run_id)
     await runs.shelf.refuse_lost(found, number)
-    return StreamingResponse(run_events.stream(runs.shelf, found, number), headers=sse.HEADERS)
+    return StreamingResponse(events.stream(runs.shelf, found, number), headers=sse.HEADERS)
 
 
 @router.post("/runs/{run_id}/cancel")

@@ -6,10 +6,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from eloquio import sse
-from eloquio.chat import run_events
-from eloquio.chat.live_run import LiveRun
-from eloquio.chat.run_log import Run, RunLog
-from eloquio.chat.run_writer import RunWriter
+from eloquio.chat.runs import events
+from eloquio.chat.runs.live_run import LiveRun
+from eloquio.chat.runs.log import Run, RunLog
+from eloquio.chat.runs.writer import RunWriter
 from eloquio.store.database import open_database
 
 pytestmark = pytest.mark.anyio
@@ -113,7 +113,7 @@ async def test_a_deleted_run_does_not_come_back(writer, database):
 async def test_a_reader_that_waits_hears_a_heartbeat_and_then_the_rest(monkeypatch):
     monkeypatch.setattr(sse, "HEARTBEAT_SECONDS", 0.01)
     live = live_run()
-    stream = run_events._live(live, 0)
+    stream = events._live(live, 0)
     assert (await anext(stream)).startswith(b":")
     assert (await anext(stream)).startswith(b":")
     live.add([b"1", b"2"])

@@ -7,12 +7,12 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from structlog.testing import capture_logs
 
+from eloquio.answers.exchange import Exchange, RequestLog
 from eloquio.app import _render, _render_validation
-from eloquio.chat.answer_log import log_answer
-from eloquio.chat.exchange import Exchange, RequestLog
-from eloquio.chat.request_routes import router
 from eloquio.engines.timeline import Timeline
 from eloquio.errors import EloquioError, EngineCrashed
+from eloquio.system.answer_log import log_answer
+from eloquio.system.request_routes import router
 from fixtures.asgi import ask
 
 USAGE = {"prompt_tokens": 30, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 2}}

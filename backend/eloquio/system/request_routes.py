@@ -4,9 +4,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
 
-from eloquio.chat.exchange import RequestLog
-from eloquio.chat.request_schema import RequestCard, RequestList, RequestReply
+from eloquio.answers.exchange import RequestLog
 from eloquio.errors import RequestNotFound
+from eloquio.system.request_schema import RequestCard, RequestList, RequestReply
 
 router = APIRouter(tags=["chat"])
 

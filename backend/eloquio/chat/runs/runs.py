@@ -10,16 +10,16 @@ from typing import Any
 
 import structlog
 
+from eloquio.answers.exchange import Exchange, RequestLog
 from eloquio.chat.asking import Asked, asked_again, at_once
-from eloquio.chat.continuing import continued
-from eloquio.chat.exchange import Exchange, RequestLog
 from eloquio.chat.fold import fold, only_names_the_role
 from eloquio.chat.generation import generate
-from eloquio.chat.live_run import LiveRun
 from eloquio.chat.request import asked_of
-from eloquio.chat.run_log import Run, RunLog, RunStatus
-from eloquio.chat.run_shelf import RunShelf
-from eloquio.chat.run_writer import RunWriter
+from eloquio.chat.runs.continuing import continued
+from eloquio.chat.runs.live_run import LiveRun
+from eloquio.chat.runs.log import Run, RunLog, RunStatus
+from eloquio.chat.runs.shelf import RunShelf
+from eloquio.chat.runs.writer import RunWriter
 from eloquio.chat.schema import ChatRequest
 from eloquio.engines.event_blocks import data_of
 from eloquio.engines.pool import Pool

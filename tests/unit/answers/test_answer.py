@@ -8,10 +8,10 @@ from fastapi import FastAPI, Request
 from structlog.testing import capture_logs
 
 from eloquio import sse
+from eloquio.answers.answer import StreamedAnswer, WholeAnswer
+from eloquio.answers.cancels import Cancels
+from eloquio.answers.exchange import Exchange, RequestLog
 from eloquio.app import _render
-from eloquio.chat.answer import StreamedAnswer, WholeAnswer
-from eloquio.chat.cancels import Cancels
-from eloquio.chat.exchange import Exchange, RequestLog
 from eloquio.errors import EloquioError, EngineCrashed
 from fixtures.asgi import ask
 

@@ -4,7 +4,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel
 
-from eloquio.chat.exchange import Exchange, Outcome
+from eloquio.answers.exchange import Exchange, Outcome
 
 
 class TokenCounts(BaseModel):

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from eloquio.chat.live_run import LiveRun
-from eloquio.chat.run_log import Run, RunLog
+from eloquio.chat.runs.live_run import LiveRun
+from eloquio.chat.runs.log import Run, RunLog
 
 # What a killed backend loses of a run: less than a person notices, and few enough writes for many
 # runs at once.

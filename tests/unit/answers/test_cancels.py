@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from eloquio.chat.cancels import Cancels
+from eloquio.answers.cancels import Cancels
 
 pytestmark = pytest.mark.anyio
 

@@ -5,8 +5,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from eloquio.chat.fold import Message
-from eloquio.chat.live_run import LiveRun
-from eloquio.chat.run_log import Run, RunStatus
+from eloquio.chat.runs.live_run import LiveRun
+from eloquio.chat.runs.log import Run, RunStatus
 
 
 class RunCard(BaseModel):

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from eloquio.chat.continuing import continued
 from eloquio.chat.fold import Message
+from eloquio.chat.runs.continuing import continued
 from eloquio.errors import RunCannotContinue
 
 USER = {"role": "user", "content": "Hello"}

@@ -2,8 +2,8 @@
 
 import structlog
 
-from eloquio.chat.exchange import Exchange
-from eloquio.chat.request_schema import TokenCounts
+from eloquio.answers.exchange import Exchange
+from eloquio.system.request_schema import TokenCounts
 
 _PHASES = ("queue_ms", "first_token_ms", "decode_ms")
 

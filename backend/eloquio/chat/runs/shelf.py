@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from eloquio.chat.fold import Message, fold
-from eloquio.chat.live_run import LiveRun
-from eloquio.chat.run_log import Run, RunLog
+from eloquio.chat.runs.live_run import LiveRun
+from eloquio.chat.runs.log import Run, RunLog
 from eloquio.errors import RunEventsLost, RunNotFound
 
 # Of those that ended and can't be written, for want of a disk: their events stay in memory.

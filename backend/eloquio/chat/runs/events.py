@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator, Iterable
 
 from eloquio import sse
-from eloquio.chat.live_run import LiveRun
-from eloquio.chat.run_log import Run
-from eloquio.chat.run_shelf import RunShelf
+from eloquio.chat.runs.live_run import LiveRun
+from eloquio.chat.runs.log import Run
+from eloquio.chat.runs.shelf import RunShelf
 from eloquio.errors import RunCancelled
 
 # A reader that is far behind is sent what it missed in pieces, so that it holds little at a time.

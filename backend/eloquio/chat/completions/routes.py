@@ -9,12 +9,12 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from eloquio import sse
+from eloquio.answers.answer import Answer, StreamedAnswer, WholeAnswer
+from eloquio.answers.exchange import Exchange
 from eloquio.chat import generation, mends
-from eloquio.chat.answer import Answer, StreamedAnswer, WholeAnswer
 from eloquio.chat.asking import Asked, at_once, streamed
-from eloquio.chat.completion_chunks import CompletionChunks
-from eloquio.chat.completion_schema import CompletionRequest
-from eloquio.chat.exchange import Exchange
+from eloquio.chat.completions.chunks import CompletionChunks
+from eloquio.chat.completions.schema import CompletionRequest
 
 router = APIRouter(tags=["completions"])
 

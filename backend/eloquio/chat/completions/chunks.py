@@ -7,8 +7,8 @@ chunk, and gives probabilities in the shape that chat has.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eloquio.chat.completion_schema import CompletionRequest
-from eloquio.chat.exchange import Exchange
+from eloquio.answers.exchange import Exchange
+from eloquio.chat.completions.schema import CompletionRequest
 
 
 class CompletionChunks:

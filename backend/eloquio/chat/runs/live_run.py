@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from eloquio.chat.run_log import Batch, Run, RunStatus
+from eloquio.chat.runs.log import Batch, Run, RunStatus
 
 
 class LiveRun:

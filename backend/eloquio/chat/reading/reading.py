@@ -13,7 +13,8 @@ from typing import TypeVar
 import aiohttp
 from pydantic import BaseModel, ValidationError
 
-from eloquio.chat.engine_schema import (
+from eloquio.answers.exchange import Exchange
+from eloquio.chat.reading.schema import (
     Document,
     EmbeddingRequest,
     Ranked,
@@ -21,7 +22,6 @@ from eloquio.chat.engine_schema import (
     RerankReply,
     RerankRequest,
 )
-from eloquio.chat.exchange import Exchange
 from eloquio.engines import relay
 from eloquio.engines.engine import Engine
 from eloquio.engines.pool import Pool

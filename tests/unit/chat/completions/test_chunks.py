@@ -2,9 +2,9 @@
 
 import pytest
 
-from eloquio.chat.completion_chunks import CompletionChunks
-from eloquio.chat.completion_schema import CompletionRequest
-from eloquio.chat.exchange import Exchange
+from eloquio.answers.exchange import Exchange
+from eloquio.chat.completions.chunks import CompletionChunks
+from eloquio.chat.completions.schema import CompletionRequest
 
 
 def chunks_of(**fields):

@@ -8,9 +8,11 @@ from fastapi import APIRouter, Body, Query, Request
 from pydantic import BaseModel, TypeAdapter
 from starlette.responses import Response
 
-from eloquio.chat import reading
-from eloquio.chat.answer import Answer, WholeAnswer
-from eloquio.chat.engine_schema import (
+from eloquio.answers.answer import Answer, WholeAnswer
+from eloquio.answers.exchange import Exchange
+from eloquio.chat.generation import count_tokens
+from eloquio.chat.reading import reading
+from eloquio.chat.reading.schema import (
     Adapter,
     AdapterScale,
     DetokenizeReply,
@@ -25,8 +27,6 @@ from eloquio.chat.engine_schema import (
     TokenizeReply,
     TokenizeRequest,
 )
-from eloquio.chat.exchange import Exchange
-from eloquio.chat.generation import count_tokens
 from eloquio.chat.request import asked_of, asking_of
 from eloquio.chat.schema import ChatRequest
 from eloquio.engines import relay
