@@ -18,6 +18,7 @@ from starlette.middleware import Middleware
 from eloquio import metrics
 from eloquio.answers.cancels import Cancels
 from eloquio.answers.exchange import RequestLog
+from eloquio.audio import routes as audio
 from eloquio.auth import routes as auth
 from eloquio.auth.door import KeyDoor
 from eloquio.auth.keys import required_key
@@ -44,6 +45,7 @@ from eloquio.errors import (
 from eloquio.errors.anthropic import body_for
 from eloquio.guard import Guard, HostPolicy
 from eloquio.media.fetcher import Fetcher
+from eloquio.media.pictures import PictureMaker
 from eloquio.metrics import Metrics
 from eloquio.models import routes as models
 from eloquio.models.catalog import Catalog
@@ -60,7 +62,7 @@ from eloquio.system.version import own_version
 _ROUTERS = (
     *(models.router, chat.router, runs_routes.router, request_routes.router),
     *(completions.router, older_routes.router, responses.router, messages.router),
-    reading.router,
+    *(reading.router, audio.router),
     *(system.router, log_routes.router, metrics.router),
 )
 
@@ -134,12 +136,13 @@ async def _open(app: FastAPI, settings: Settings, stack: AsyncExitStack) -> None
 
     inventory = Inventory(settings)
     catalog = Catalog(settings, folders)
-    planner = Planner(catalog, inventory)
+    planner = Planner(catalog, inventory, lambda: preferences.current.worker_envs)
     pool = await Pool.open(settings, planner, inventory)
     stack.push_async_callback(pool.close)
     request_log = RequestLog(log_answer)
-    fetcher = Fetcher() if settings.allow_remote_media else None
-    runs = await Runs.open(RunLog(database), pool, request_log, fetcher)
+    pictures = PictureMaker(Fetcher() if settings.allow_remote_media else None)
+    cancels = Cancels()
+    runs = await Runs.open(RunLog(database), pool, request_log, cancels, pictures)
     stack.push_async_callback(runs.close)
     app.state.preferences = preferences
     app.state.inventory = inventory
@@ -150,8 +153,8 @@ async def _open(app: FastAPI, settings: Settings, stack: AsyncExitStack) -> None
     app.state.metrics = Metrics(pool, runs.shelf)
     request_log.tell(app.state.metrics.observe)
     app.state.request_log = request_log
-    app.state.cancels = Cancels()
-    app.state.fetcher = fetcher
+    app.state.cancels = cancels
+    app.state.pictures = pictures
     if settings.load_on_start and preferences.current.load_on_start:
         first = asyncio.create_task(_load_first(pool, planner, preferences.current.last_load))
         stack.push_async_callback(_end, first)
@@ -161,12 +164,16 @@ async def _load_first(pool: Pool, planner: Planner, last: dict[str, Any] | None)
     """The last model again, or the built-in one: the page is ready to chat when it opens."""
     try:
         request = await _first_request(planner, last)
+        is_first = True
 
         async def plan() -> EngineSpec:
+            nonlocal is_first
             spec = await planner.plan(request)
-            if pool.latest is not None:
+            if is_first and pool.latest is not None:
                 # Who asked for a model meanwhile gets that one, and keeps it.
                 raise LoadCancelled("Another model was asked for first.")
+            # The pool remembers this plan: later it is for whoever asks for the model again.
+            is_first = False
             return spec
 
         if pool.latest is None and not pool.is_loading:

@@ -13,6 +13,7 @@ from rich.console import Console
 from eloquio.addresses import page_address
 from eloquio.app import create_app, end_answers
 from eloquio.auth.keys import known_key, required_key
+from eloquio.connections import connections
 from eloquio.logging import start_logs
 from eloquio.settings import Settings
 
@@ -50,6 +51,7 @@ def serve(settings: Settings, *, open_browser: bool) -> int:
             log_config=None,
             access_log=False,
             server_header=False,
+            http=connections(settings.stalled_reader_seconds),
             ws="none",
             timeout_graceful_shutdown=GRACE_SECONDS,
         )

@@ -54,6 +54,8 @@ class Settings(BaseSettings):
     llama_server_path: Path | None = Field(
         default=None, validation_alias=AliasChoices("LLAMA_SERVER_PATH", "llama_server_path")
     )
+    worker_python: Path | None = None
+    """The Python of the torch environment; by default that of the checkout's `.venv-worker`."""
     hf_home: Path = Field(
         default_factory=_default_hf_home, validation_alias=AliasChoices("HF_HOME", "hf_home")
     )
@@ -72,6 +74,8 @@ class Settings(BaseSettings):
     """From SIGTERM to SIGKILL."""
     max_queued: int = Field(default=512, ge=0)
     """How many requests may wait for one model before the next is refused."""
+    stalled_reader_seconds: float = Field(default=60.0, gt=0)
+    """A client that takes nothing of its reply for so long is treated as one that has left."""
     allow_remote_media: bool = False
     """Fetch a picture from the public address that a request names."""
     idle_unload_seconds: float | None = Field(default=None, gt=0)

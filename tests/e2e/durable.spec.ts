@@ -77,6 +77,30 @@ test("a reply goes on after a reload in its middle, and is whole in the end", as
   await expect(replies(page).last().getByText("400 tokens")).toBeVisible();
 });
 
+for (const reached of [true, false])
+  test(`a reload before the server has answered loses no reply, and asks for it once: ${
+    reached ? "it was heard" : "it was not heard"
+  }`, async ({ page, request }) => {
+    await openChat(page);
+    await setSampling(page, "Max tokens", "60");
+    const before = (await (await request.get("/v1/runs?limit=100")).json()).data.length;
+    let isHeld = false;
+    await page.route("**/v1/runs", async (route) => {
+      if (reached) await route.fetch();
+      isHeld = true;
+    });
+    await ask(page, LONG);
+    await expect.poll(() => isHeld).toBe(true);
+    await page.unroute("**/v1/runs");
+    await page.reload();
+    const figures = replies(page).last().getByText("60 tokens");
+    await expect(figures).toBeVisible({ timeout: 120_000 });
+    expect((await expectTheServersText(page, request)).status).toBe("completed");
+    await expect(replies(page)).toHaveCount(1);
+    const { data } = await (await request.get("/v1/runs?limit=100")).json();
+    expect(data.length).toBe(before + 1);
+  });
+
 test("a reply that ended while the page was closed is there when it is opened", async ({
   page,
   context,

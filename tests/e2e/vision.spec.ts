@@ -56,3 +56,30 @@ test("a picture reaches a model that sees, and is there after a reload", async (
   await page.screenshot({ path: "test-results/pictures/sent-dark.png" });
   await loadBuiltIn(request);
 });
+
+test("words and pictures that weren't sent outlive the page, and what was sent doesn't come back", async ({
+  page,
+  request,
+}) => {
+  const loaded = await request.post("/v1/load", { data: { model_path: SEEING } });
+  expect(loaded.status()).toBe(200);
+  await openChat(page);
+  await setSampling(page, "Max tokens", "5");
+  await composer(page).fill("What is this?");
+  await pastePicture(page);
+  await page.reload();
+  const picture = page.getByRole("img", { name: "Attached, number 1" });
+  await expect(picture).toBeVisible();
+  await expect(composer(page)).toHaveValue("What is this?");
+  await expect(sendButton(page)).toBeEnabled();
+  await sendButton(page).click();
+  await replyEnded(page);
+  await expect(page.getByRole("img", { name: /^Sent with the prompt/ })).toBeVisible();
+  await page.reload();
+  await expect(page.getByRole("img", { name: /^Sent with the prompt/ })).toBeVisible();
+  await expect(picture).toBeHidden();
+  await page.getByRole("button", { name: "New chat" }).first().click();
+  await expect(picture).toBeHidden();
+  await expect(composer(page)).toHaveValue("");
+  await loadBuiltIn(request);
+});

@@ -7,7 +7,8 @@ import json
 
 import pytest
 
-from eloquio.chat.mends import mended, with_one_call
+from eloquio.chat.mends import mended
+from eloquio.chat.reply_mends import with_one_call
 from fixtures.calling import MESSAGES, TEMPLATE, TOOLS
 from fixtures.pools import load, pool_of
 from fixtures.running import BUILTIN
@@ -71,11 +72,44 @@ async def test_a_json_object_is_one_only_by_a_schema(ask):
     assert message_of(await ask(mended(fields)))["content"].lstrip().startswith("{")
 
 
+async def test_a_call_is_sure_to_be_made_only_by_a_schema(ask):
+    fields = says(("user", "Hello, how are you?")) | {"tools": TOOLS, "tool_choice": "required"}
+    assert "tool_calls" not in message_of(await ask(fields, template=TEMPLATE))
+    calls = json.loads(message_of(await ask(mended(fields), template=TEMPLATE))["content"])
+    assert {call["name"] for call in calls} <= {"alpha", "beta"}
+    assert all(call["arguments"].keys() == {"x"} for call in calls)
+
+
 async def test_a_tool_chosen_by_its_name_is_the_one_that_is_called(ask):
     choice = {"type": "function", "function": {"name": "beta"}}
     fields = {"messages": MESSAGES, "tools": TOOLS, "tool_choice": choice}
     assert called(await ask(fields, template=TEMPLATE)) == ["alpha", "beta"]
-    assert set(called(await ask(mended(fields), template=TEMPLATE))) == {"beta"}
+    [call] = json.loads(message_of(await ask(mended(fields), template=TEMPLATE))["content"])
+    assert call["name"] == "beta"
+
+
+async def test_a_function_s_references_hold_in_the_schema_of_its_call(ask):
+    parameters = {
+        "type": "object",
+        "properties": {"x": {"$ref": "#/$defs/letter"}},
+        "required": ["x"],
+        "additionalProperties": False,
+        "$defs": {"letter": {"enum": ["p", "q"]}},
+    }
+    tools = [{"type": "function", "function": {"name": "pick", "parameters": parameters}}]
+    fields = says(("user", "Hello")) | {"tools": tools, "tool_choice": "required"}
+    fields["parallel_tool_calls"] = False
+    [call] = json.loads(message_of(await ask(mended(fields), template=TEMPLATE))["content"])
+    assert call["arguments"] in ({"x": "p"}, {"x": "q"})
+
+
+async def test_a_token_s_probability_is_told_only_with_an_alternative(ask):
+    def probabilities(answer):
+        return (json.loads(answer[1])["choices"][0].get("logprobs") or {}).get("content")
+
+    fields = says(("user", "Hi")) | {"logprobs": True, "top_logprobs": 0, "max_tokens": 2}
+    assert not probabilities(await ask(fields))
+    assert len(probabilities(await ask(mended(fields)))) == 2
 
 
 async def test_of_two_calls_only_the_first_is_told_where_one_was_asked_for(ask):

@@ -5,7 +5,8 @@ import base64
 import pytest
 from PIL import Image
 
-from eloquio.media.parts import with_pictures
+from eloquio.chat.parts import with_pictures
+from eloquio.media.pictures import PictureMaker
 from fixtures.picture_files import FILES, saved, scene
 from fixtures.pools import load, pool_of
 from fixtures.running import place
@@ -56,7 +57,9 @@ async def asked(pool, *parts) -> tuple[int, dict]:
 
 async def shown(pool, *parts) -> dict:
     """The engine's answer to these parts with their pictures made what it reads."""
-    [message], _ = await with_pictures([{"role": "user", "content": list(parts)}], None, None)
+    [message], _ = await with_pictures(
+        [{"role": "user", "content": list(parts)}], None, PictureMaker()
+    )
     status, answer = await asked(pool, *message["content"])
     assert status == 200, answer
     return answer

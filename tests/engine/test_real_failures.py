@@ -13,7 +13,7 @@ import pytest
 
 from eloquio import errors
 from eloquio.engines.exits import crash, start_failure, tells_why
-from eloquio.engines.kinds import llama_server
+from eloquio.engines.kinds import llama_binary
 from eloquio.engines.kinds.blame import Blame, blamed
 from eloquio.engines.log import LogRing
 from eloquio.engines.process import EngineProcess
@@ -27,7 +27,7 @@ LIMIT_SECONDS = 60
 
 @pytest.fixture
 def binary(settings):
-    return llama_server.locate(settings)
+    return llama_binary.locate(settings)
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def start(binary, tmp_path):
             "--host",
             str(tmp_path / host),
         ]
-        environment = llama_server.environment(binary, os.environ)
+        environment = llama_binary.environment(binary, os.environ)
         return await EngineProcess.start([*command, *map(str, options)], environment, LogRing())
 
     return start

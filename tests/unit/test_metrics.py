@@ -129,7 +129,7 @@ async def test_the_machines_memory_is_told(metrics, pool):
 
 
 async def test_runs_under_way_are_told_by_their_status(metrics, runs):
-    live = LiveRun(Run(id="run-1", model="tiny", status="queued", created=1.0, request=b"{}"))
+    live = LiveRun(Run(id="run-1", model="tiny", status="queued", created=1.0), b"{}")
     runs.add(live)
     told = await samples(metrics)
     assert (told["eloquio_runs", "queued"], told["eloquio_runs", "running"]) == (1, 0)

@@ -19,7 +19,8 @@ QUESTION = [{"role": "user", "content": "Go on."}]
 def server(tmp_path_factory, tiny_model):
     home = tmp_path_factory.mktemp("admission") / "home"
     place(tiny_model, home / "models" / "tiny.gguf")
-    with serving(home, "--no-load-on-start", ELOQUIO_MAX_QUEUED="2") as running:
+    settings = {"ELOQUIO_MAX_QUEUED": "2", "ELOQUIO_STALLED_READER_SECONDS": "600"}
+    with serving(home, "--no-load-on-start", **settings) as running:
         body = {"model_path": "tiny", "n_parallel": 1}
         httpx.post(f"{running.url}/v1/load", json=body, timeout=60).raise_for_status()
         yield running

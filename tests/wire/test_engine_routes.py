@@ -336,6 +336,49 @@ def test_a_wrong_small_question_is_refused_by_the_field(server, path, fields, pa
     assert error_of(ask(server, path, model="tiny", **fields))["param"].split(".")[0] == param
 
 
+@pytest.mark.parametrize(
+    ("path", "model", "fields"),
+    [
+        ("/embeddings", "embedder", {"input": "x"}),
+        ("/rerank", "reranker", {"query": "x", "documents": ["x"]}),
+        ("/tokenize", "tiny", {"content": "x"}),
+        ("/detokenize", "tiny", {"tokens": [1]}),
+        ("/apply-template", "tiny", {"messages": QUESTION}),
+        ("/chat/completions/input_tokens", "tiny", {"messages": QUESTION}),
+    ],
+)
+def test_whatever_is_asked_of_an_engine_is_cancelled_by_its_id(server, path, model, fields):
+    body = fields | {"model": model, "cancel_id": f"of {path}"}
+    # It overtakes the request that it is for.
+    assert ask(server, "/cancel", cancel_id=body["cancel_id"]).json()["status"] == "expected"
+    assert error_of(ask(server, path, **body), 499)["code"] == "request_cancelled"
+    assert ask(server, path, **body).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "fields", "param"),
+    [
+        ("/tokenize", {"content": "\ud800"}, "content"),
+        ("/embeddings", {"input": ["x", "\udfff"]}, "input"),
+        ("/rerank", {"query": "x", "documents": ["\ud800"]}, "documents"),
+        ("/apply-template", {"messages": [{"role": "user", "content": "\ud800"}]}, "messages"),
+    ],
+)
+def test_half_a_character_is_refused_by_its_field(server, path, fields, param):
+    # Escaped, as no client can send it otherwise.
+    body = json.dumps({"model": "tiny"} | fields)
+    headers = {"content-type": "application/json"}
+    error = error_of(httpx.post(f"{server.url}/v1{path}", content=body, headers=headers))
+    assert (error["code"], error["param"]) == ("invalid_request", param)
+    assert "surrogate" in error["message"]
+
+
+def test_a_text_of_megabytes_is_its_tokens_as_well(server):
+    text = "the cat is a dog. " * 100_000
+    tokens = ask(server, "/tokenize", model="tiny", content=text).json()["tokens"]
+    assert ask(server, "/detokenize", model="tiny", tokens=tokens).json() == {"content": text}
+
+
 def test_the_prompt_of_a_chat_is_shown_and_counted_as_the_engine_reads_it(server):
     prompt = ask(server, "/apply-template", model="tiny", messages=QUESTION).json()["prompt"]
     assert QUESTION[0]["content"] in prompt

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sqlite3
+import sys
 import time
 from contextlib import closing
 
@@ -12,6 +13,7 @@ import pytest
 from eloquio.store.database import open_database
 from eloquio.store.preferences import PreferenceStore
 from fixtures.running import BUILTIN, place, serving
+from fixtures.safetensors_files import write_adapter_folder, write_folder
 
 PAGE = {"sec-fetch-site": "same-origin"}
 """What a browser says, and no page can forge."""
@@ -76,7 +78,8 @@ def test_each_wrong_model_has_its_own_answer_at_once(shelf_server, model_path, s
         ({"max_seq_length": 1_048_577}, 400, "invalid_request"),
         ({"cache_type_kv": "q3_0"}, 400, "invalid_request"),
         ({"n_parallel": 0}, 400, "invalid_request"),
-        ({"engine": "transformers"}, 501, "not_implemented"),
+        ({"engine": "transformers"}, 400, "invalid_request"),
+        ({"engine": "remote"}, 501, "not_implemented"),
         ({"pin": "often"}, 400, "invalid_request"),
         ({"ttl_s": -1}, 400, "invalid_request"),
         ({"extra_args": ["--api_key", "x"]}, 400, "invalid_request"),
@@ -168,7 +171,7 @@ def test_folders_are_named_on_the_page_and_not_by_a_key(server):
     shelf = server.home / "second"
     shelf.mkdir()
     url = f"{server.url}/v1/settings"
-    body = {"model_dirs": [str(shelf)], "load_on_start": False}
+    body = {"model_dirs": [str(shelf)], "load_on_start": False, "worker_envs": []}
     for headers in ({}, PAGE | {"authorization": "Bearer x"}, PAGE | {"x-api-key": "x"}):
         for refused in (
             httpx.get(url, headers=headers),
@@ -185,6 +188,46 @@ def test_folders_are_named_on_the_page_and_not_by_a_key(server):
     assert httpx.put(url, json=missing, headers=PAGE).status_code == 400
 
 
+def test_environments_of_the_worker_are_kept_until_others_are_chosen(server):
+    url = f"{server.url}/v1/settings"
+    chosen = {"model_dirs": [], "load_on_start": False}
+    own = {
+        "python": sys.executable,
+        "transformers_version": "4.51",
+        "architectures": ["OwnForCausalLM"],
+        "models": ["org/mine"],
+    }
+
+    assert httpx.put(url, json=chosen | {"worker_envs": [own]}, headers=PAGE).status_code == 200
+    assert httpx.put(url, json=chosen, headers=PAGE).json()["worker_envs"] == [own]
+    for wrong in (
+        own | {"python": "/gone/python"},
+        own | {"python": "python"},
+        {"python": sys.executable},
+        own | {"transformers_version": ">=4"},
+    ):
+        refused = httpx.put(url, json=chosen | {"worker_envs": [wrong]}, headers=PAGE)
+        assert refused.status_code == 400
+        assert "worker_envs" in refused.json()["error"]["param"]
+    assert httpx.get(url, headers=PAGE).json()["worker_envs"] == [own]
+    assert httpx.put(url, json=chosen | {"worker_envs": []}, headers=PAGE).status_code == 200
+
+
+def test_safetensors_are_listed_and_looked_at_without_being_loaded(server):
+    write_folder(server.home / "shelf" / "org" / "tensors")
+    write_adapter_folder(server.home / "shelf" / "adapter", "org/tensors")
+    httpx.post(f"{server.url}/unload", timeout=20)
+
+    cards = {c["id"]: c for c in httpx.get(f"{server.url}/v1/models").json()["data"]}
+    assert (cards["adapter"]["is_lora"], cards["adapter"]["base_model"]) == (True, "org/tensors")
+    assert not cards["org/tensors"]["is_gguf"]
+    told = httpx.post(f"{server.url}/validate", json={"model_path": "adapter"}, timeout=20).json()
+    assert (told["valid"], told["is_lora"], told["is_gguf"]) == (True, True, False)
+    assert (told["base_model"], told["task"]) == ("org/tensors", "chat")
+    assert told["memory"]["total"] > told["memory"]["weights"] > 0
+    assert httpx.get(f"{server.url}/status").json()["loaded"] == []
+
+
 def test_settings_are_open_to_a_browser_that_signed_in_from_another_machine(home):
     """Over plain http a browser doesn't say which page asks, but it has the session's cookie."""
     with (
@@ -196,7 +239,7 @@ def test_settings_are_open_to_a_browser_that_signed_in_from_another_machine(home
         assert by_key.json()["error"]["code"] == "person_only"
         signed_in = browser.post("/auth/session", data={"key": "a key"})
         assert signed_in.status_code < 400
-        assert browser.get("/v1/settings").json() == {"model_dirs": [], "load_on_start": True}
+        assert browser.get("/v1/settings").json()["load_on_start"]
 
 
 def test_a_load_that_cannot_be_remembered_is_still_a_load(home):

@@ -50,15 +50,30 @@ def test_each_picture_is_seen_and_its_time_is_told(server):
     assert "media;dur=" in reply.headers["server-timing"]
 
 
+def test_four_photos_of_a_phone_are_seen(server):
+    photo = Image.merge("RGB", [Image.effect_noise((1008, 756), 80) for _ in range(3)])
+    file = io.BytesIO()
+    photo.resize((4032, 3024)).save(file, "WEBP", quality=60, method=0)
+    url = f"data:image/webp;base64,{base64.b64encode(file.getvalue()).decode()}"
+    none = ask(server, chat()).json()["usage"]["prompt_tokens"]
+    reply = ask(server, chat(*[url] * 4))
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["usage"]["prompt_tokens"] == none + 4 * TOKENS_OF_A_PICTURE
+
+
 @pytest.mark.anyio
-async def test_a_request_is_cancelled_while_its_pictures_are_made_ready(server):
-    body = chat(*[picture(2500)] * 5) | {"cancel_id": "pictures"}
+@pytest.mark.parametrize(
+    "path",
+    ["/v1/chat/completions", "/v1/chat/completions/input_tokens", "/v1/apply-template"],
+)
+async def test_a_request_is_cancelled_while_its_pictures_are_made_ready(server, path):
+    cancel_id = f"pictures {path}"
+    body = chat(*[picture(2500)] * 5) | {"cancel_id": cancel_id}
     async with aiohttp.ClientSession(server.url) as session:
 
         async def ask():
             data = io.BytesIO(json.dumps(body).encode())
             headers = {"content-type": "application/json"}
-            path = "/v1/chat/completions"
             async with session.post(path, data=data, headers=headers) as reply:
                 return reply.status, (await reply.json())["error"]["code"]
 
@@ -75,6 +90,6 @@ async def test_a_request_is_cancelled_while_its_pictures_are_made_ready(server):
         async with asyncio.timeout(60):
             while not await is_listed():
                 assert not asked.done(), asked.result()
-        async with session.post("/cancel", json={"cancel_id": "pictures"}) as reply:
+        async with session.post("/cancel", json={"cancel_id": cancel_id}) as reply:
             assert (await reply.json())["status"] == "cancelled"
         assert await asked == (499, "request_cancelled")

@@ -18,7 +18,8 @@ def server(tmp_path_factory, real_model, tiny_model):
     home = tmp_path_factory.mktemp("runs") / "home"
     place(real_model, home / "models" / f"{BUILTIN}.gguf")
     place(tiny_model, home / "models" / "tiny.gguf")
-    with serving(home, ELOQUIO_LOAD_ON_START="false") as running:
+    settings = {"ELOQUIO_LOAD_ON_START": "false", "ELOQUIO_STALLED_READER_SECONDS": "600"}
+    with serving(home, **settings) as running:
         loaded = httpx.post(f"{running.url}/load", json={"model_path": "tiny"}, timeout=60)
         assert loaded.status_code == 200
         yield running
@@ -143,6 +144,47 @@ def test_runs_are_listed_newest_first_page_by_page(server):
     rest = httpx.get(f"{server.url}/v1/runs", params={"limit": 1, "before": started[1]}).json()
     assert [run["id"] for run in rest["data"]] == started[:1]
     assert "message" not in rest["data"][0]
+
+
+def post(server, key, **fields):
+    body = {"model": "tiny", "messages": QUESTION, "max_tokens": 5} | fields
+    headers = {"idempotency-key": key}
+    return httpx.post(f"{server.url}/v1/runs", json=body, headers=headers, timeout=60)
+
+
+def test_a_run_has_the_id_that_its_client_chose_and_is_begun_once(server):
+    first = post(server, "chosen-1")
+    assert (first.status_code, first.json()["id"]) == (201, "chosen-1")
+    assert post(server, "chosen-1").status_code == 200
+    seen = read(server, "chosen-1")
+    assert seen.is_done
+    # Neither its end nor another body makes it another run.
+    again = post(server, "chosen-1", max_tokens=9)
+    assert again.status_code == 200
+    assert again.json().items() <= ended(server, "chosen-1").items()
+    assert read(server, "chosen-1").events == seen.events
+    ids = [run["id"] for run in httpx.get(f"{server.url}/v1/runs").json()["data"]]
+    assert ids.count("chosen-1") == 1
+
+
+def test_of_many_requests_at_once_with_one_key_one_begins_a_run(server):
+    with ThreadPoolExecutor(8) as threads:
+        replies = list(threads.map(lambda _: post(server, "chosen-2"), range(8)))
+    assert sorted(reply.status_code for reply in replies) == [200] * 7 + [201]
+    assert {reply.json()["id"] for reply in replies} == {"chosen-2"}
+    assert ended(server, "chosen-2")["usage"]["completion_tokens"] == 5
+
+
+def test_what_was_refused_can_be_asked_again_under_its_key(server):
+    assert post(server, "chosen-3", n=2).status_code == 400
+    assert ask(server, "chosen-3").status_code == 404
+    assert post(server, "chosen-3").status_code == 201
+
+
+@pytest.mark.parametrize("key", ["", "a/b", "x" * 65])
+def test_a_key_that_can_be_no_id_is_refused(server, key):
+    reply = post(server, key)
+    assert (reply.status_code, reply.json()["error"]["param"]) == (400, "idempotency-key")
 
 
 def test_a_run_that_was_too_short_goes_on_where_it_stopped(server):

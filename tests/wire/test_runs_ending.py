@@ -65,6 +65,57 @@ def test_a_cancel_in_the_middle_ends_the_run_and_frees_the_engine(tiny_server):
     ask(tiny_server, run_id, "cancel")
 
 
+def cancel(server, cancel_id):
+    reply = httpx.post(f"{server.url}/cancel", json={"cancel_id": cancel_id}, timeout=60)
+    return reply.json()["status"]
+
+
+def test_a_run_is_cancelled_by_its_cancel_id_and_that_is_harmless_at_any_time(tiny_server):
+    run_id = start(tiny_server, max_tokens=7000, cancel_id="mine")
+    other = start(tiny_server, max_tokens=7000, cancel_id="other")
+    begun = read(tiny_server, run_id, until=lambda seen: seen.last >= 20)
+    assert cancel(tiny_server, "mine") == "cancelled"
+    run = ask(tiny_server, run_id).json()
+    assert run["status"] == "cancelled"
+    assert run["message"]["content"].startswith(begun.text)
+    # Late and double ones hit neither it nor the next of that name.
+    assert cancel(tiny_server, "mine") == "ended"
+    assert ask(tiny_server, run_id).json() == run
+    assert ended(tiny_server, start(tiny_server, max_tokens=2, cancel_id="mine"))["error"] is None
+    assert ask(tiny_server, other).json()["status"] in ("queued", "running")
+
+    # Under way again it still goes by that name.
+    assert ask(tiny_server, run_id, "continue").status_code == 200
+    read(tiny_server, run_id, run["last_event"], until=lambda seen: len(seen.events) > 9)
+    assert cancel(tiny_server, "mine") == "cancelled"
+    assert ask(tiny_server, run_id).json()["status"] == "cancelled"
+    assert cancel(tiny_server, "other") == "cancelled"
+    assert busy(tiny_server) == 0
+
+
+def test_a_cancel_that_overtakes_its_run_leaves_none(tiny_server):
+    assert cancel(tiny_server, "early") == "expected"
+    body = {"model": "tiny", "messages": [{"role": "user", "content": "Go."}], "cancel_id": "early"}
+    refused = httpx.post(f"{tiny_server.url}/v1/runs", json=body, timeout=60)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (499, "request_cancelled")
+    assert httpx.get(f"{tiny_server.url}/v1/runs").json()["data"] == []
+    again = httpx.post(f"{tiny_server.url}/v1/runs", json=body | {"max_tokens": 2}, timeout=60)
+    assert ended(tiny_server, again.json()["id"])["status"] == "completed"
+
+
+def test_a_key_is_remembered_by_a_server_that_was_started_again(tiny_home):
+    body = {"model": "tiny", "messages": [{"role": "user", "content": "Go."}], "max_tokens": 3}
+    codes = []
+    for _ in range(2):
+        with serving_tiny(tiny_home) as server:
+            headers = {"idempotency-key": "chosen"}
+            url = f"{server.url}/v1/runs"
+            reply = httpx.post(url, json=body, headers=headers, timeout=60)
+            codes.append(reply.status_code)
+            assert ended(server, "chosen")["status"] == "completed"
+    assert codes == [201, 200]
+
+
 def test_many_cancels_at_once_are_one(tiny_server):
     run_id = start(tiny_server, max_tokens=7000)
     with ThreadPoolExecutor(8) as threads:

@@ -5,9 +5,36 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainValidator, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from eloquio.errors import NotImplementedHere
+from eloquio.errors import InvalidRequest, NotImplementedHere
 
 _MAX_STOPS = 16
+MOST_MESSAGES = 4096
+"""A template takes a time that grows with their square, in which an engine can't be stopped: about
+2 s for so many on two cores, and 7 s for twice as many. Their calls of tools count as well."""
+MOST_TOOLS = 512
+"""The same: 0.6 s for 800 of them, and 6 s for 3200."""
+
+
+def refuse_too_many(number: int, param: str) -> None:
+    """InvalidRequest where a conversation has more messages and calls than a template may get."""
+    if number > MOST_MESSAGES:
+        raise InvalidRequest(
+            f"The conversation has {number} messages and calls of tools; {MOST_MESSAGES} can be "
+            "put into a prompt.",
+            param=param,
+            next_step="Leave out the oldest ones, or put several into one.",
+        )
+
+
+def few_enough(param: str) -> BeforeValidator:
+    """Looks at a list's length before it looks at any of its items."""
+
+    def check(value: object) -> object:
+        if isinstance(value, list):
+            refuse_too_many(len(value), param)
+        return value
+
+    return BeforeValidator(check)
 
 
 def _whole(value: object) -> object:
@@ -48,7 +75,10 @@ def _tool_choice(value: object) -> object:
     if isinstance(value, dict) and isinstance(kind := value.get("type"), str):
         if kind != "function":
             raise NotImplementedHere(
-                f"A tool_choice of the type {kind} can't be had here.", param="tool_choice"
+                f"A tool_choice of the type {kind} isn't supported: a model can be told to call "
+                "none, any, or one function.",
+                param="tool_choice",
+                next_step="Send none, auto, required, or a function by its name.",
             )
         function = value.get("function")
         if isinstance(function, dict) and isinstance(function.get("name"), str):

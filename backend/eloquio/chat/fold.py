@@ -91,12 +91,15 @@ class Folding:
         self._choices: dict[int, FoldedChoice] = {}
         self._last: dict[str, Any] = {}
         self.usage: dict[str, Any] | None = None
+        self.size_bytes = 0
+        """Of the chunks so far: what they make is smaller."""
 
     def add(self, block: bytes) -> None:
         for event in data_of(block):
             self.add_event(event)
 
     def add_event(self, event: bytes) -> None:
+        self.size_bytes += len(event)
         chunk = _object(event)
         for choice in _choices(chunk):
             folded = self._choices.setdefault(choice.get("index", 0), FoldedChoice())

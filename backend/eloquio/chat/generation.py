@@ -6,10 +6,10 @@ from contextlib import aclosing
 from typing import Any
 
 from eloquio.answers.exchange import Exchange
-from eloquio.chat import mends
 from eloquio.chat.asking import AskedLater
 from eloquio.chat.fold import Folding
 from eloquio.chat.last_chunks import LastChunks
+from eloquio.chat.reply_mends import ReplyMends
 from eloquio.engines import relay
 from eloquio.engines.event_blocks import data_of
 from eloquio.engines.pool import Pool
@@ -30,9 +30,10 @@ async def generate(
     asked = await asking()
     if asked.pictures:
         timeline.media_is_made()
+    mends = ReplyMends(asked.reply)
     last = LastChunks(exchange, asked.choices, wants_usage=asked.wants_usage)
     async with pool.lease(asked.model, asked.choices, asked.task) as (engine, client):
-        body = asked.for_engine(engine)
+        body = await asked.body_for(engine)
         exchange.model = engine.spec.model
         timeline.is_asked()
         begin()
@@ -40,9 +41,7 @@ async def generate(
             async for block in blocks:
                 if not block.startswith(b":"):
                     timeline.comes()
-                if asked.takes_one_call:
-                    block = mends.one_call_of(block)
-                if told := last.take(block):
+                if told := last.take(mends.take(block)):
                     yield told
 
 
@@ -74,7 +73,7 @@ async def count_tokens(pool: Pool, asking: AskedLater, exchange: Exchange) -> in
     async with pool.lease(asked.model, 0, asked.task) as (engine, client):
         exchange.model = engine.spec.model
         exchange.timeline.is_asked()
-        path, body = f"{asked.path}/input_tokens", asked.for_engine(engine)
+        path, body = f"{asked.path}/input_tokens", await asked.body_for(engine)
         reply = await relay.whole(engine, client, "POST", path, body)
     tokens: int = json.loads(reply)["input_tokens"]
     return tokens

@@ -2,10 +2,12 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 from eloquio import sse
 from eloquio.answers.exchange import Exchange
+from eloquio.chat.usage import Usage
 from eloquio.engines.event_blocks import data_of, events_of
 
 # In a text a quote is escaped: none of these can come from what a model writes.
@@ -38,12 +40,13 @@ class LastChunks:
         [data] = data_of(event)
         chunk: dict[str, Any] = json.loads(data)
         self._choices_left -= 1
-        usage = chunk.get("usage")
-        if isinstance(usage, dict):
-            self._completion_tokens += usage.get("completion_tokens") or 0
-            usage["completion_tokens"] = self._completion_tokens
-            usage["total_tokens"] = self._completion_tokens + (usage.get("prompt_tokens") or 0)
-            self._exchange.usage = usage
+        if isinstance(told := chunk.get("usage"), dict):
+            usage = Usage.of(told)
+            usage = replace(usage, completion=self._completion_tokens + usage.completion)
+            self._completion_tokens = usage.completion
+            # What else the engine tells of it stays.
+            told |= {"completion_tokens": usage.completion, "total_tokens": usage.total}
+            self._exchange.usage = told
         timeline = self._exchange.timeline
         timeline.prompt_ms = (chunk.get("timings") or {}).get("prompt_ms") or timeline.prompt_ms
         if self._choices_left > 0 or not self._wants_usage:

@@ -1,19 +1,18 @@
 """What the engine would ignore, or do wrong, in a request that is right.
 
 Seen with llama-server's build 10434; `tests/engine/test_mends.py` tells when a later one needs a
-mend no more.
+mend no more. What it does wrong in its reply is mended by `reply_mends.py`.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from eloquio import sse
 from eloquio.chat.completions.schema import CompletionRequest
+from eloquio.chat.forced_calls import response_format
 from eloquio.chat.schema import ChatRequest, Message
-from eloquio.engines.event_blocks import data_of
 
 _ANY_OBJECT = {"type": "object"}
+_ASKED_BY_US = "n_probs"
 
 
 def are_needed(request: ChatRequest) -> bool:
@@ -21,7 +20,7 @@ def are_needed(request: ChatRequest) -> bool:
     return (
         request.repetition_penalty is not None
         or request.enable_thinking is not None
-        or request.chosen_tool is not None
+        or request.requires_call
         or request.tool_choice == "none"
         or bool(request.logprobs and not request.top_logprobs)
         or (request.response_format is not None and request.response_format.type == "json_object")
@@ -36,8 +35,8 @@ def mended(fields: Mapping[str, Any]) -> dict[str, Any]:
     _tell_the_template_to_think(changed)
     _describe_any_object(changed)
     _leave_the_chosen_tool(changed)
-    if changed.get("logprobs"):
-        _ask_for_an_alternative(changed, "top_logprobs")
+    _describe_the_required_calls(changed)
+    _ask_for_probabilities_alone(changed)
     changed["messages"] = [_with_text(message) for message in fields["messages"]]
     return changed
 
@@ -51,46 +50,10 @@ def mended_completion(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The same for a completion without a chat; a prompt that is echoed is put before it here."""
     changed = {name: value for name, value in fields.items() if name != "echo"}
     _rename_penalty(changed)
-    if changed.get("logprobs") is not None:
-        _ask_for_an_alternative(changed, "logprobs")
+    if changed.get("logprobs") == 0:
+        # Asked for no alternative, the engine doesn't tell the chosen token's probability either.
+        changed["logprobs"] = 1
     return changed
-
-
-def takes_one_call(request: ChatRequest) -> bool:
-    """Whether the answer may hold one call of a tool at most."""
-    return request.parallel_tool_calls is False or request.chosen_tool is not None
-
-
-def one_call_of(block: bytes) -> bytes:
-    """A block of events without the calls of tools after the first."""
-    if b'"tool_calls":' not in block:
-        return block
-    chunks = [with_one_call(json.loads(data)) for data in data_of(block)]
-    return b"".join(sse.event(chunk) for chunk in chunks if chunk is not None)
-
-
-def with_one_call(chunk: dict[str, Any]) -> dict[str, Any] | None:
-    """A stream's chunk without the calls after the first; None where nothing else is in it.
-
-    The engine makes several even where `parallel_tool_calls` is false.
-    """
-    has_dropped = False
-    choices: list[dict[str, Any]] = []
-    for choice in chunk.get("choices") or ():
-        delta: dict[str, Any] = choice.get("delta") or {}
-        pieces = delta.get("tool_calls") or []
-        kept = [piece for piece in pieces if not piece.get("index")]
-        if len(kept) < len(pieces):
-            has_dropped = True
-            rest = {name: value for name, value in delta.items() if name != "tool_calls"}
-            delta = rest | ({"tool_calls": kept} if kept else {})
-            if not delta and not choice.get("finish_reason"):
-                continue
-            choice = choice | {"delta": delta}
-        choices.append(choice)
-    if not has_dropped:
-        return chunk
-    return chunk | {"choices": choices} if choices else None
 
 
 def _rename_penalty(fields: dict[str, Any]) -> None:
@@ -115,9 +78,14 @@ def _describe_any_object(fields: dict[str, Any]) -> None:
         }
 
 
-def _ask_for_an_alternative(fields: dict[str, Any], number: str) -> None:
-    """Asked for none, the engine doesn't tell the chosen token's probability either."""
-    fields[number] = fields.get(number) or 1
+def _ask_for_probabilities_alone(fields: dict[str, Any]) -> None:
+    """Asked for no alternative, the engine doesn't tell the chosen token's probability either.
+
+    So one is asked for, which `ReplyMends` leaves out: the engine's own name beside it tells that
+    nobody else asked.
+    """
+    if fields.get("logprobs") and not fields.get("top_logprobs"):
+        fields |= {"top_logprobs": 1, _ASKED_BY_US: 1}
 
 
 def _leave_the_chosen_tool(fields: dict[str, Any]) -> None:
@@ -134,6 +102,13 @@ def _leave_the_chosen_tool(fields: dict[str, Any]) -> None:
         fields["tools"] = [tool for tool in fields["tools"] if tool["function"]["name"] == name]
         fields["tool_choice"] = "required"
         fields["parallel_tool_calls"] = False
+
+
+def _describe_the_required_calls(fields: dict[str, Any]) -> None:
+    """In place of any other format: what that would shape is the text, of which there is none."""
+    if fields.get("tool_choice") == "required":
+        is_one = fields.get("parallel_tool_calls") is False
+        fields["response_format"] = response_format(fields["tools"], is_one=is_one)
 
 
 def _lacks_text(message: Message) -> bool:

@@ -1,7 +1,5 @@
 """Chat completions, and the end of any answer by its id."""
 
-import json
-
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 from starlette.responses import Response
@@ -10,13 +8,13 @@ from eloquio import sse
 from eloquio.answers.answer import Answer, StreamedAnswer, WholeAnswer
 from eloquio.answers.cancels import Cancelled, Cancels
 from eloquio.answers.exchange import Exchange
-from eloquio.chat import generation
+from eloquio.chat import bodies, generation
 from eloquio.chat.asking import AskedLater
 from eloquio.chat.request import asking_of
 from eloquio.chat.schema import ChatRequest
 from eloquio.engines.pool import Pool
 
-router = APIRouter(tags=["chat"])
+router = APIRouter(tags=["chat"], route_class=bodies.JsonRoute)
 
 _REPLIES = sse.described("A chat completion, or its chunks as an event stream.", "application/json")
 
@@ -36,7 +34,7 @@ class CancelReply(BaseModel):
 async def create_chat_completion(body: ChatRequest, request: Request) -> Answer:
     """OpenAI's chat completions, streamed or whole."""
     exchange = Exchange.of(request, is_stream=bool(body.stream), cancel_id=body.cancel_id)
-    asking = asking_of(body, await request.body(), request.app.state.fetcher)
+    asking = asking_of(body, await request.body(), request.app.state.pictures)
     pool: Pool = request.app.state.pool
     if body.stream:
         return StreamedAnswer(request, exchange, generation.generate(pool, asking, exchange))
@@ -52,4 +50,4 @@ async def cancel(body: CancelRequest, request: Request) -> CancelReply:
 
 async def _completion(pool: Pool, asking: AskedLater, exchange: Exchange) -> bytes:
     folding = await generation.whole(pool, asking, exchange)
-    return json.dumps(folding.completion()).encode()
+    return await bodies.beside(folding.size_bytes, bodies.written, folding.completion())

@@ -7,6 +7,7 @@ from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
 from eloquio.chat.field_types import (
+    MOST_TOOLS,
     Adapter,
     Content,
     Stops,
@@ -14,6 +15,8 @@ from eloquio.chat.field_types import (
     ToolChoice,
     ToolName,
     WholeNumber,
+    few_enough,
+    refuse_too_many,
 )
 from eloquio.chat.unsupported import refuse_what_cannot_be_had
 from eloquio.chat.well_formed import refuse_what_json_cannot_carry
@@ -67,7 +70,11 @@ class Tool(_Part):
     def _is_a_function(cls, tool: object) -> object:
         kind = tool.get("type") if isinstance(tool, dict) else None
         if isinstance(kind, str) and kind != "function":
-            raise NotImplementedHere(f"Tools of the type {kind} can't be had here.", param="tools")
+            raise NotImplementedHere(
+                f"A tool of the type {kind} isn't supported: a local model calls functions only.",
+                param="tools",
+                next_step="Describe it as a function, with its parameters as a JSON schema.",
+            )
         return tool
 
 
@@ -102,7 +109,7 @@ class ChatRequest(_Part):
 
     model: str | None = None
     """Missing: the model that was loaded last."""
-    messages: list[Message] = Field(min_length=1)
+    messages: Annotated[list[Message], Field(min_length=1), few_enough("messages")]
     stream: bool | None = False
     stream_options: StreamOptions | None = None
     n: WholeNumber | None = Field(default=None, ge=1, le=128)
@@ -122,7 +129,10 @@ class ChatRequest(_Part):
     top_logprobs: WholeNumber | None = Field(default=None, ge=0, le=20)
     response_format: ResponseFormat | None = None
     reasoning_effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
-    tools: list[Tool] | None = None
+    reasoning_format: Literal["none", "auto", "deepseek", "deepseek-legacy"] | None = None
+    """The engine's own field: `none` leaves reasoning in the text."""
+    chat_template_kwargs: dict[str, Any] | None = None
+    tools: Annotated[list[Tool], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: ToolChoice = None
     parallel_tool_calls: bool | None = None
     enable_thinking: bool | None = None
@@ -152,6 +162,15 @@ class ChatRequest(_Part):
             raise _misfit("max_tokens", "max_completion_tokens says something else.")
         if self.tool_choice not in (None, "none"):
             self._check_tool_choice()
+        if self.logprobs and self.tools and self.tool_choice != "none":
+            raise NotImplementedHere(
+                "The engine can't tell the probabilities of tokens in an answer that may call "
+                "tools.",
+                param="logprobs",
+                next_step="Ask for no probabilities, or send tool_choice none.",
+            )
+        calls = sum(len(message.tool_calls or ()) for message in self.messages)
+        refuse_too_many(len(self.messages) + calls, "messages")
         return self
 
     def _check_tool_choice(self) -> None:
@@ -160,6 +179,8 @@ class ChatRequest(_Part):
         name = self.chosen_tool
         if name is not None and name not in {tool.function.name for tool in self.tools}:
             raise _misfit("tool_choice", "It names a function that isn't among the tools.")
+        if self.requires_call and self.reasoning_format == "none":
+            raise _misfit("reasoning_format", "With a call that is required it can't be none.")
 
     @property
     def chosen_tool(self) -> str | None:
@@ -168,6 +189,11 @@ class ChatRequest(_Part):
             return None
         name: str = self.tool_choice["function"]["name"]
         return name
+
+    @property
+    def requires_call(self) -> bool:
+        """Whether the answer has to be a call of a tool."""
+        return self.tool_choice == "required" or self.chosen_tool is not None
 
 
 def _misfit(param: str, reason: str) -> InvalidRequest:

@@ -1,6 +1,6 @@
 """A request of another API, asked as one chat completion, and told in its own fields."""
 
-import json
+import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -8,22 +8,23 @@ from typing import Any
 from pydantic import ValidationError
 
 from eloquio.chat.asking import Asked, AskedLater
-from eloquio.chat.request import asked_of
+from eloquio.chat.request import asked_of_fields
 from eloquio.chat.schema import ChatRequest
 from eloquio.errors import EloquioError, InvalidRequest
-from eloquio.media.fetcher import Fetcher
+from eloquio.media.pictures import PictureMaker
 
 
-def asking(body: dict[str, Any], names: Mapping[str, str], fetch: Fetcher | None) -> AskedLater:
-    """What a chat's `body` asks of an engine; InvalidRequest at once for what a chat doesn't take.
+def asking(body: dict[str, Any], names: Mapping[str, str], pictures: PictureMaker) -> AskedLater:
+    """What a chat's `body` asks of an engine, once it is wanted; raises InvalidRequest.
 
     `names` are what the chat's fields are called in the request that the client sent.
     """
-    request = parsed(body, names)
 
     async def asked() -> Asked:
+        # Of what size it is only its JSON would tell.
+        request = await asyncio.to_thread(parsed, body, names)
         with named_as(names):
-            return await asked_of(request, json.dumps(body).encode(), fetch)
+            return await asked_of_fields(request, body, pictures)
 
     return asked
 

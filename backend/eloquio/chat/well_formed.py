@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from math import isfinite
+from typing import Any
 
 from eloquio.errors import InvalidRequest
 
@@ -15,11 +16,22 @@ _OPENING = "([{"
 _BRACKETS = re.compile(r"[()\[\]{}]")
 
 
+class WellFormed(dict[str, Any]):
+    """The fields of a request that were looked through once, which need not be again."""
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> "WellFormed":
+        refuse_what_json_cannot_carry(fields)
+        return cls(fields)
+
+
 def refuse_what_json_cannot_carry(fields: Mapping[str, object]) -> None:
     """InvalidRequest for half a surrogate pair, an endless number or nesting, in any of `fields`.
 
     Costs nothing by the length of a text in ASCII, such as a picture.
     """
+    if isinstance(fields, WellFormed):
+        return
     for name, value in fields.items():
         reason = _fault({name: value})
         if reason:

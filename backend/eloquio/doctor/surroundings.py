@@ -12,7 +12,8 @@ from eloquio.doctor.check import Check
 from eloquio.engines.devices import nvidia_devices
 from eloquio.engines.inventory import Build
 from eloquio.errors import EngineMissing
-from eloquio.models.catalog import Catalog, ModelEntry
+from eloquio.models.catalog import Catalog
+from eloquio.models.entry import ModelEntry
 from eloquio.private_files import private_folder
 from eloquio.server import CannotListen, listen
 from eloquio.settings import BUILTIN_MODEL, Settings

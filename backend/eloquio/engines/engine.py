@@ -11,9 +11,10 @@ import structlog
 
 from eloquio.engines import exits, readiness
 from eloquio.engines.back_off import BackOff
-from eloquio.engines.kinds.llama_server import Facts
+from eloquio.engines.facts import Facts
 from eloquio.engines.log import LogRing
 from eloquio.engines.process import EngineProcess
+from eloquio.engines.readiness import WeightsRead
 from eloquio.engines.spawner import Spawned, Spawner, Workplace
 from eloquio.engines.spec import EngineSpec, Keeping
 from eloquio.engines.state import EngineState, Failed, Phase, Ready, Starting, Stopped, Stopping
@@ -333,15 +334,14 @@ class Engine:
         started = time.monotonic()
         is_second_hearing = False
         while True:
-            hidden = (self.spec.model_path.parent, self._workplace.settings.home)
-            self.log = LogRing(hidden=hidden)
+            self.log = LogRing(hidden=self._spawner.hidden_folders())
             spawned = await self._spawner.spawn(self.log)
             process, client = self._process, self._client = spawned.process, spawned.client
             life = asyncio.current_task()
             assert life is not None
             self._life_behind[client] = life
-            async for _ in readiness.until_healthy(client, process, self._workplace.settings):
-                self._show_progress(process, time.monotonic() - started)
+            async for read in readiness.until_healthy(client, process, self._workplace.settings):
+                self._show_progress(process, read, time.monotonic() - started)
             if process.returncode is None:
                 break
             status = await process.wait()
@@ -371,14 +371,21 @@ class Engine:
                     raise await self._start_failure(await process.wait()) from None
             raise
 
-    async def _start_failure(self, status: int) -> EngineStartFailed:
+    async def _start_failure(self, status: int) -> EloquioError:
         # In a thread, as is all that searches what an engine wrote: it may be a lot.
-        return await asyncio.to_thread(exits.start_failure, status, self.log.lines)
+        return await asyncio.to_thread(self._spawner.start_failure, status, self.log.lines)
 
-    def _show_progress(self, process: EngineProcess, elapsed_seconds: float) -> None:
-        total = self.spec.memory.weights_bytes
-        # The weights are mapped or read into this process: what it holds says how far it is.
-        loaded = min(process.resident_bytes() or 0, total)
+    def _show_progress(
+        self, process: EngineProcess, read: WeightsRead | None, elapsed_seconds: float
+    ) -> None:
+        total = read.total_bytes if read else self.spec.memory.weights_bytes
+        if read is not None:
+            loaded = read.loaded_bytes
+        elif self.spec.kind == "worker":
+            loaded = 0  # until it says so: at first it holds libraries only
+        else:
+            # The weights are mapped or read into this process: what it holds says how far it is.
+            loaded = min(process.resident_bytes() or 0, total)
         phase: Phase = "warming" if total and loaded >= total else "starting"
         self._become(
             Starting(

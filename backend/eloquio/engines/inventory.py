@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from eloquio.engines.devices import Device, nvidia_devices, parse_list_devices
-from eloquio.engines.kinds import llama_server
+from eloquio.engines.kinds import llama_binary
 from eloquio.errors import EloquioError, EngineMissing
 from eloquio.settings import Settings
 
@@ -64,10 +64,10 @@ class Inventory:
             await self.build()
 
     async def _ask(self) -> Build:
-        binary = await asyncio.to_thread(llama_server.locate, self._settings)
+        binary = await asyncio.to_thread(llama_binary.locate, self._settings)
         try:
-            version = _version(await llama_server.run(binary, "--version"))
-            devices = parse_list_devices(await llama_server.run(binary, "--list-devices"))
+            version = _version(await llama_binary.run(binary, "--version"))
+            devices = parse_list_devices(await llama_binary.run(binary, "--list-devices"))
         except EloquioError as problem:
             return Build(binary.source, version=None, problem=problem)
         cards = await asyncio.to_thread(nvidia_devices)

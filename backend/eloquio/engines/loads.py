@@ -48,6 +48,8 @@ class Load:
     terms: Terms
     spec: EngineSpec | None = None
     is_placed: bool = False
+    waits_for: str = ""
+    """In a sentence, what has to be there before it can be placed; empty if all is."""
     planned: asyncio.Event = field(default_factory=asyncio.Event, repr=False)
     """Set once it is known what it means, or that it means nothing."""
     task: "asyncio.Task[tuple[Engine, bool]]" = field(init=False, repr=False)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from itertools import count
@@ -14,7 +14,8 @@ from eloquio.engines.broadcast import Broadcast
 from eloquio.engines.engine import Engine, EngineIsGone
 from eloquio.engines.eviction import Placement
 from eloquio.engines.inventory import Inventory
-from eloquio.engines.kinds.llama_server import FlagReader
+from eloquio.engines.kinds import worker_environment
+from eloquio.engines.kinds.llama_binary import FlagReader
 from eloquio.engines.ledger import Ledger
 from eloquio.engines.loads import DEFAULT_TERMS, Load, Plan, Planner, Terms
 from eloquio.engines.room import Room
@@ -109,6 +110,11 @@ class Pool:
     def queued(self) -> Sequence[str]:
         """The models whose load waits for its turn."""
         return [model for model, load in self._placing.items() if not load.is_placed]
+
+    @property
+    def awaiting(self) -> Mapping[str, str]:
+        """The models that wait for something their engine needs, and for what, in a sentence."""
+        return {load.model: load.waits_for for load in self._loads if load.waits_for}
 
     @property
     def is_loading(self) -> bool:
@@ -279,6 +285,7 @@ class Pool:
     async def _carry_out(self, load: Load, plan: Plan) -> tuple[Engine, bool]:
         spec = await self._planned(load, plan)
         self.changed.publish()
+        await self._until_startable(load, spec)
         while True:
             if (pending := self._placing.get(spec.model)) is not None:
                 if not load.terms.is_for_request and not pending.is_like(load):
@@ -320,6 +327,19 @@ class Pool:
             for other in earlier:
                 await other.planned.wait()
         return load.spec
+
+    async def _until_startable(self, load: Load, spec: EngineSpec) -> None:
+        """Before its turn: a load that waits here keeps no other model waiting."""
+
+        def tell(sentence: str) -> None:
+            if load.waits_for != sentence:
+                load.waits_for = sentence
+                self.changed.publish()
+
+        try:
+            await worker_environment.until_there(spec, self._workplace.settings, tell)
+        finally:
+            tell("")
 
     async def _outcome(self, load: Load) -> tuple[Engine, bool]:
         """The engine, once it is ready. A caller that leaves doesn't end the load."""

@@ -1,15 +1,17 @@
 """When a started engine can be used, and that what answers is it."""
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from http import HTTPStatus
 
 import aiohttp
 
 from eloquio.engines import exits
 from eloquio.engines.address import Address, is_listened_by
-from eloquio.engines.kinds import llama_server
-from eloquio.engines.kinds.llama_server import Facts
+from eloquio.engines.facts import Facts
 from eloquio.engines.process import EngineProcess
 from eloquio.engines.watchdog import Watchdog
 from eloquio.errors import EngineNoProgress, EngineSocketFailed, EngineStartFailed
@@ -22,10 +24,18 @@ _PATIENT_POLL_SECONDS = 0.25
 _PROBE = aiohttp.ClientTimeout(total=5.0)
 
 
+@dataclass(frozen=True)
+class WeightsRead:
+    """How far an engine says that it is."""
+
+    loaded_bytes: int
+    total_bytes: int
+
+
 async def until_healthy(
     client: aiohttp.ClientSession, process: EngineProcess, settings: Settings
-) -> AsyncIterator[None]:
-    """Goes on until the engine serves or has ended, whatever that takes.
+) -> AsyncIterator[WeightsRead | None]:
+    """Goes on until the engine serves or has ended, whatever that takes; tells what it says.
 
     EngineNoProgress once it hasn't moved for the settings' `start_inactivity_seconds`: the bound is
     inactivity, since a load that moves may take hours.
@@ -34,7 +44,7 @@ async def until_healthy(
     started = time.monotonic()
     watchdog = Watchdog(started, process.signs_of_life())
     while process.returncode is None:
-        health = await _health(client)
+        health, read = await _health(client)
         if health == "200":
             return
         watchdog.observe(process.signs_of_life(), health, time.monotonic())
@@ -43,7 +53,7 @@ async def until_healthy(
                 f"The engine showed no sign of life for {limit:g} s while it was starting.",
                 evidence=exits.last_lines(process.log.lines),
             )
-        yield
+        yield read
         is_quick = time.monotonic() - started < _QUICK_SECONDS
         await asyncio.sleep(_POLL_SECONDS if is_quick else _PATIENT_POLL_SECONDS)
 
@@ -64,13 +74,29 @@ async def facts(
     alias = properties.get("model_alias", model if address.socket_path else None)
     if alias != model:
         raise EngineSocketFailed("Another server answers in the engine's place.")
-    return llama_server.facts(properties)
+    return Facts.of(properties)
 
 
-async def _health(client: aiohttp.ClientSession) -> str:
-    """What a question for its health brings: the status, or "refused"."""
+async def _health(client: aiohttp.ClientSession) -> tuple[str, WeightsRead | None]:
+    """What a question for its health brings: the status, or "refused"; and what it says of itself.
+
+    llama-server says only that it is loading.
+    """
     try:
         async with client.get("/health", timeout=_PROBE) as reply:
-            return str(reply.status)
+            is_loading = reply.status == HTTPStatus.SERVICE_UNAVAILABLE
+            return str(reply.status), _weights_read(await reply.read()) if is_loading else None
     except (aiohttp.ClientError, TimeoutError):
-        return "refused"
+        return "refused", None
+
+
+def _weights_read(body: bytes) -> WeightsRead | None:
+    try:
+        told = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    match told:
+        case {"progress": {"loaded_bytes": int(loaded), "total_bytes": int(total)}}:
+            return WeightsRead(min(loaded, total), total)
+        case _:
+            return None

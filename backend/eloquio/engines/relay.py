@@ -18,6 +18,7 @@ from eloquio.errors import (
     ContextExceeded,
     EloquioError,
     EngineFault,
+    EngineRanOutOfMemory,
     EngineRejectedRequest,
     EngineUnavailable,
     NotImplementedHere,
@@ -132,8 +133,13 @@ def _classified(status: int, error: Mapping[str, Any]) -> EloquioError:
         return EngineUnavailable(
             "The engine isn't ready for requests yet.", evidence=words, retry_after_seconds=1
         )
+    if status == 507:
+        return EngineRanOutOfMemory("The device had no room left.", evidence=words)
+    param = error.get("param") if isinstance(error.get("param"), str) else None
     if status == 501:
-        return NotImplementedHere(f"The engine can't do this: {words}", evidence=words)
+        return NotImplementedHere(f"The engine can't do this: {words}", param=param, evidence=words)
     if status < 500 or _CALLERS_FAULT.match(words):
-        return EngineRejectedRequest(f"The engine refused the request: {words}", evidence=words)
+        return EngineRejectedRequest(
+            f"The engine refused the request: {words}", param=param, evidence=words
+        )
     return EngineFault(f"The engine failed at the request: {words}", evidence=words)

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from eloquio.worker_plan import WorkerPlan
+
 Task = Literal["chat", "speech", "transcription", "embedding", "rerank"]
-EngineKind = Literal["llama_server"]
+EngineKind = Literal["llama_server", "worker"]
 # What llama-server takes when it isn't told.
 DEFAULT_SLOTS = 4
 CacheType = Literal["f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl", "f32"]
@@ -70,6 +72,7 @@ class EngineSpec:
     kind: EngineKind
     task: Task
     model_path: Path
+    """The file of a llama-server; a worker's folder, the adapter's where it is for one."""
     memory: MemoryPlan = field(compare=False)
     options: EngineOptions = EngineOptions()
     context_length: int = field(default=0, compare=False)
@@ -84,6 +87,12 @@ class EngineSpec:
     sampling: Sampling = Sampling()
     native_context_length: int = 0
     quant: str | None = None
+    worker: WorkerPlan | None = None
+    """A worker's own choices; the context is that of the spec, which may have to be a shorter."""
+    base_model: str | None = None
+    """The public id of what an adapter is loaded on."""
+    worker_python: Path | None = None
+    """The environment it runs in; None for the one that the settings name."""
     control_tokens: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """The texts by which the model's turns are told apart: in a message they would forge one."""
     warnings: tuple[str, ...] = field(default=(), compare=False)

@@ -1,11 +1,17 @@
 """What a model is made for, and what it is asked for."""
 
 from eloquio.engines.spec import EngineSpec, Task
-from eloquio.errors import ModelCannotChat, ModelCannotEmbed, ModelCannotRerank
+from eloquio.errors import (
+    ModelCannotChat,
+    ModelCannotEmbed,
+    ModelCannotRerank,
+    ModelCannotTranscribe,
+)
 
 _REFUSALS = {
     "embedding": ModelCannotEmbed,
     "rerank": ModelCannotRerank,
+    "transcription": ModelCannotTranscribe,
 }
 
 

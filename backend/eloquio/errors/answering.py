@@ -44,6 +44,15 @@ class EngineFault(EloquioError):
     next_step = "Send the request again; the server's log may say more."
 
 
+class EngineRanOutOfMemory(EloquioError):
+    """A step of the answer found no room on the device; the engine goes on."""
+
+    status = 507
+    type = "server_error"
+    code = "engine_ran_out_of_memory"
+    next_step = "Send a shorter request, or fewer at once; or load it with a smaller context."
+
+
 class ContextExceeded(EloquioError):
     """The conversation is longer than the context that the model was loaded with."""
 
@@ -83,6 +92,17 @@ class ToolsUnsupported(EloquioError):
     )
 
 
+class ToolNotCalled(EloquioError):
+    """The model ended its answer without a call, though `tool_choice` requires one."""
+
+    status = 502
+    code = "tool_not_called"
+    next_step = (
+        "Send the request again, raise max_tokens, or leave tool_choice to auto: some models "
+        "call no tools."
+    )
+
+
 class ModelCannotSee(EloquioError):
     """The request holds a picture, and the model reads text only."""
 
@@ -90,6 +110,15 @@ class ModelCannotSee(EloquioError):
     type = "invalid_request_error"
     code = "model_cannot_see"
     next_step = "Leave the pictures out, or load a vision model with its projector."
+
+
+class ModelCannotHear(EloquioError):
+    """The request holds sound, and the model reads none."""
+
+    status = 400
+    type = "invalid_request_error"
+    code = "model_cannot_hear"
+    next_step = "Leave the sound out, or load a model that hears."
 
 
 class RequestNotFound(EloquioError):

@@ -109,6 +109,58 @@ class ModelShardMissing(EloquioError):
     next_step = "Download the missing parts into the same folder."
 
 
+class SafetensorsTruncated(ModelFileTruncated):
+    """A safetensors file ends before what its own header announces."""
+
+    code = "safetensors_truncated"
+
+
+class SafetensorsInvalid(ModelFileInvalid):
+    """Called .safetensors, but its header makes no sense: a web page, a pointer, another format."""
+
+    code = "safetensors_invalid"
+    next_step = "Download the file again; a saved web page or a Git LFS pointer looks like this."
+
+
+class SafetensorsShardMissing(ModelShardMissing):
+    """The index of a model names safetensors files that aren't all there."""
+
+    code = "safetensors_shard_missing"
+
+
+class ModelConfigInvalid(ModelFileInvalid):
+    """A model's config.json, or an adapter's adapter_config.json, can't be read as such."""
+
+    code = "model_config_invalid"
+
+
+class PickleRefused(EloquioError):
+    """The weights are there only as pickle, which runs whatever code was put into it."""
+
+    status = 400
+    type = "invalid_request_error"
+    code = "pickle_refused"
+    next_step = "Get the model as safetensors; or, if you trust who made it, send allow_pickle."
+
+
+class RemoteCodeRefused(EloquioError):
+    """The model needs Python code that its own repository brings, which nobody has allowed."""
+
+    status = 400
+    type = "invalid_request_error"
+    code = "remote_code_refused"
+    next_step = "Read that code; if you trust it, send trust_remote_code: true."
+
+
+class AdapterBaseMissing(EloquioError):
+    """An adapter doesn't say which model it was trained on, or that one can't be used here."""
+
+    status = 400
+    type = "invalid_request_error"
+    code = "adapter_base_missing"
+    next_step = "Put the model that it was trained on, as safetensors, into a model folder."
+
+
 class ModelKindUnsupported(EloquioError):
     """A file that is a model of a kind that nothing here can run, or only a part of one."""
 
@@ -143,3 +195,12 @@ class ModelCannotRerank(EloquioError):
     type = "invalid_request_error"
     code = "model_cannot_rerank"
     next_step = "Load a reranker, and name it."
+
+
+class ModelCannotTranscribe(EloquioError):
+    """The model isn't made to write down what is said in a sound: it chats, say."""
+
+    status = 400
+    type = "invalid_request_error"
+    code = "model_cannot_transcribe"
+    next_step = "Load a transcription model, such as a Whisper, and name it."

@@ -53,3 +53,14 @@ class EngineMissing(EloquioError):
     status = 502
     code = "engine_missing"
     next_step = "Run scripts/start, which brings one, or set LLAMA_SERVER_PATH to its binary."
+
+
+class WorkerMissing(EloquioError):
+    """The model is one for the torch environment, which isn't there or isn't whole."""
+
+    status = 502
+    code = "worker_missing"
+    next_step = (
+        "Run scripts/start without --lite, which makes it in the background, or set"
+        " ELOQUIO_WORKER_PYTHON to the Python of an environment with torch and transformers."
+    )

@@ -145,6 +145,13 @@ class ProjectorRefused(EngineStartFailed):
     next_step = "Put the projector that belongs to this model beside it, or take this one away."
 
 
+class LoaderRefused(EngineStartFailed):
+    """The loader that was asked for by name can't load this model."""
+
+    code = "loader_refused"
+    next_step = "Leave engine out, or send engine: transformers."
+
+
 class EngineTemplateInvalid(EngineStartFailed):
     """The chat template can't be parsed, or fails at its first use."""
 

@@ -1,14 +1,17 @@
 """The bytes of any picture as a PNG or JPEG that an engine's decoder reads.
 
 An engine decodes with stb_image, which knows neither WebP, AVIF, HEIC nor TIFF, turns nothing
-upright and lays nothing on a background. What it reads rightly keeps its bytes; everything else
-becomes a PNG of the same size, which loses nothing by it.
+upright and lays nothing on a background. What it reads rightly keeps its bytes. Everything else is
+written anew with as many pixels: as a JPEG of high quality where it had lost something by its
+format before, since a photo as a PNG is several times as large, and as a PNG where it hadn't.
 """
 
 import re
 import struct
 import warnings
 import zlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Literal
@@ -59,6 +62,13 @@ _UPRIGHT = {
 _UPPER_BYTE = [value >> 8 for value in range(65536)]
 _PNG_DEPTH_AT = 24
 _PNG_END = b"IEND\xaeB`\x82"
+_JPEG_QUALITY = 92
+_LARGEST_JPEG_SIDE = 65_500
+# Pillow's names for a format by which a photo has lost something; AVIF and HEIC that lost nothing
+# are rare, and look the same from outside.
+_LOSSY = ("JPEG", "MPO", "AVIF", "HEIF")
+# The part of a WebP file that holds its first picture.
+_WEBP_PICTURE = re.compile(rb"VP8[ L]")
 # How a JPEG's frame begins that is coded arithmetically, which stb_image can't read.
 _ARITHMETIC = re.compile(rb"\xff[\xc9-\xcb\xcd-\xcf]")
 
@@ -69,25 +79,36 @@ class Picture:
     data: bytes
 
 
-def readable_by_engine(data: bytes) -> Picture:
+def readable_by_engine(
+    data: bytes, room_of: Callable[[int], AbstractContextManager[None]] = lambda _: nullcontext()
+) -> Picture:
     """The picture upright and on white; of an animation, the first frame. Seconds, at worst.
 
-    Raises InvalidImage, ImageFormatUnsupported or ImageTooLarge.
+    Before anything is decoded, room is waited for, of as many pixels as it has. Raises
+    InvalidImage, ImageFormatUnsupported or ImageTooLarge.
     """
     try:
         with _opened(data) as image:
-            if image.width * image.height > LARGEST_PIXELS:
-                raise _too_large(f"{image.width * image.height}")
-            image.load()
-            orientation = _orientation(image)
-            if orientation is None and (media_type := _readable_as(image, data)):
-                return Picture(media_type, data)
-            upright = image if orientation is None else image.transpose(orientation)
-            return Picture("image/png", _png(_opaque(upright)))
+            pixels = image.width * image.height
+            if pixels > LARGEST_PIXELS:
+                raise _too_large(f"{pixels}")
+            with room_of(pixels):
+                return _readable(image, data)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise _too_large(f"more than {LARGEST_PIXELS}") from None
     except _DAMAGES:
         raise InvalidImage("The picture is damaged or cut off.") from None
+
+
+def _readable(image: Image.Image, data: bytes) -> Picture:
+    image.load()
+    orientation = _orientation(image)
+    if orientation is None and (media_type := _readable_as(image, data)):
+        return Picture(media_type, data)
+    is_lossy = _has_lost_something(image, data)
+    upright = image if orientation is None else image.transpose(orientation)
+    opaque = _opaque(upright)
+    return Picture("image/jpeg", _jpeg(opaque)) if is_lossy else Picture("image/png", _png(opaque))
 
 
 def _opened(data: bytes) -> Image.Image:
@@ -129,6 +150,16 @@ def _readable_as(image: Image.Image, data: bytes) -> Literal["image/png", "image
             return None
 
 
+def _has_lost_something(image: Image.Image, data: bytes) -> bool:
+    """Whether it is a photo as by its format: lossy, opaque, and of a size that a JPEG can have."""
+    if image.has_transparency_data or max(image.size) > _LARGEST_JPEG_SIDE:
+        return False
+    if image.format == "WEBP":
+        picture = _WEBP_PICTURE.search(data)
+        return picture is not None and picture[0] == b"VP8 "
+    return image.format in _LOSSY or image.info.get("compression") in ("jpeg", "tiff_jpeg")
+
+
 def _opaque(image: Image.Image) -> Image.Image:
     """In 8 bits of grey or of red, green and blue, on white."""
     if image.mode.startswith("I;16"):
@@ -165,6 +196,21 @@ def _png(image: Image.Image) -> bytes:
     # Quick rather than small: it goes to a process on this machine. What the picture had beside
     # its pixels would be written along.
     image.save(file, "PNG", compress_level=1, icc_profile=None, transparency=None)
+    return file.getvalue()
+
+
+def _jpeg(image: Image.Image) -> bytes:
+    file = BytesIO()
+    # Each pixel with a colour of its own; without what the picture had beside its pixels.
+    image.save(
+        file,
+        "JPEG",
+        quality=_JPEG_QUALITY,
+        subsampling="4:4:4",
+        icc_profile=None,
+        exif=b"",
+        comment=b"",
+    )
     return file.getvalue()
 
 

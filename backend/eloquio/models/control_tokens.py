@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from eloquio.models import tokenizer_files
 from eloquio.models.gguf import find_arrays, opened, read_integers, read_strings
 
 _TOKENS, _TYPES = "tokenizer.ggml.tokens", "tokenizer.ggml.token_type"
@@ -27,7 +28,22 @@ def read(model: Path, template: str) -> tuple[str, ...]:
 
     Takes about 0.1 s for a vocabulary of 152 000. Raises what reading its header would.
     """
-    found = {match[0] for match in _MARKER_OF_TEMPLATE.finditer(template)} | _of_vocabulary(model)
+    return _chosen(_of_template(template) | _of_vocabulary(model))
+
+
+def of_folder(folder: Path, template: str | None) -> tuple[str, ...]:
+    """Those of a tokenizer as Hugging Face's libraries save it; `template` in place of its own."""
+    own = template or tokenizer_files.template(folder)
+    added = tokenizer_files.added_tokens(folder)
+    told = {text for text, is_control in added.items() if is_control or _MARKER.fullmatch(text)}
+    return _chosen(_of_template(own) | told)
+
+
+def _of_template(template: str) -> set[str]:
+    return {match[0] for match in _MARKER_OF_TEMPLATE.finditer(template)}
+
+
+def _chosen(found: set[str]) -> tuple[str, ...]:
     return tuple(
         sorted(
             text

@@ -7,12 +7,20 @@ from eloquio.engines.engine import Engine
 from eloquio.engines.eviction import Placement
 from eloquio.engines.ledger import Ledger
 from eloquio.engines.pool import Pool
-from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan, Sampling
+from eloquio.engines.spec import EngineSpec, MemoryPlan
 from eloquio.engines.state import Failed, Ready, Starting, Stopped
-from eloquio.models.catalog import ModelEntry
-from eloquio.models.loading import default_context, estimate
+from eloquio.models.entry import (
+    AdapterFolder,
+    Files,
+    GgufFiles,
+    ModelEntry,
+    SafetensorsFolder,
+    UnusableFolder,
+)
+from eloquio.models.loading import by_default
 from eloquio.models.schema import (
     CardStatus,
+    Consent,
     DeviceMemory,
     EngineStatus,
     Inference,
@@ -20,6 +28,7 @@ from eloquio.models.schema import (
     LoadedModel,
     LoadProgress,
     Memory,
+    Modality,
     ModelCard,
     StatusReply,
     ValidateReply,
@@ -37,8 +46,9 @@ def memory(plan: MemoryPlan) -> Memory:
     )
 
 
-def inference(sampling: Sampling) -> Inference:
-    return Inference.model_validate(asdict(sampling))
+def inference(spec: EngineSpec) -> Inference:
+    trusts = spec.worker is not None and spec.worker.trust_remote_code
+    return Inference(**asdict(spec.sampling), trust_remote_code=trusts)
 
 
 def loaded_model(engine: Engine) -> LoadedModel | None:
@@ -50,22 +60,46 @@ def loaded_model(engine: Engine) -> LoadedModel | None:
         model=spec.model,
         display_name=spec.display_name,
         is_vision=facts.is_vision,
-        is_gguf=True,
+        is_lora=spec.base_model is not None,
+        base_model=spec.base_model,
+        adapters=list(facts.adapters),
+        default_adapter=facts.default_adapter,
+        is_gguf=spec.kind == "llama_server",
         gguf_variant=spec.quant,
+        audio_type=audio_type(spec),
         has_audio_input=facts.has_audio_input,
-        inference=inference(spec.sampling),
+        inference=inference(spec),
         context_length=facts.context_length,
         native_context_length=spec.native_context_length,
         supports_reasoning=facts.supports_reasoning,
         supports_tools=facts.supports_tools,
-        cache_type_kv=spec.options.cache_type_kv or "f16",
+        cache_type_kv=_cache_type(spec, facts.dtype),
         chat_template=facts.chat_template or None,
-        engine=spec.kind,
+        engine=facts.loader,
+        dtype=facts.dtype,
         task=spec.task,
         memory=memory(spec.memory),
         warnings=engine.warnings,
         load_seconds=engine.state.load_seconds,
     )
+
+
+def audio_type(spec: EngineSpec) -> str | None:
+    """How a model that hears does it; None of one that doesn't, or not by the worker."""
+    match spec.worker.kind if spec.worker else None:
+        case "transcription":
+            return "whisper"
+        case "audio_language":
+            return "audio_vlm"
+        case _:
+            return None
+
+
+def _cache_type(spec: EngineSpec, dtype: str | None) -> str:
+    """A worker keeps keys and values as it computes with them."""
+    if spec.kind == "worker":
+        return {"float32": "f32", "bfloat16": "bf16"}.get(dtype or "", "f16")
+    return spec.options.cache_type_kv or "f16"
 
 
 def engine_status(engine: Engine) -> EngineStatus:
@@ -74,7 +108,7 @@ def engine_status(engine: Engine) -> EngineStatus:
         model=engine.spec.model,
         display_name=engine.spec.display_name,
         task=engine.spec.task,
-        engine=engine.spec.kind,
+        engine=engine.facts.loader if engine.facts else engine.spec.kind,
         status=engine.state,
         pid=engine.pid,
         uptime_s=engine.uptime_seconds,
@@ -97,12 +131,13 @@ def status(pool: Pool) -> StatusReply:
     return StatusReply(
         active_model=active.model if active else None,
         is_vision=bool(active and active.is_vision),
+        is_lora=bool(active and active.is_lora),
         is_gguf=bool(active and active.is_gguf),
         gguf_variant=active.gguf_variant if active else None,
         is_audio=False,
-        audio_type=None,
+        audio_type=active.audio_type if active else None,
         has_audio_input=bool(active and active.has_audio_input),
-        loading=[*starting, *pool.queued, *pool.resolving],
+        loading=[*starting, *pool.queued, *pool.awaiting, *pool.resolving],
         loaded=[engine.spec.model for engine in engines if isinstance(engine.state, Ready)],
         asleep=list(pool.asleep),
         inference=active.inference if active else None,
@@ -137,6 +172,9 @@ def load_progress(pool: Pool) -> LoadProgress:
             return LoadProgress(
                 model=pool.queued[0], phase="starting", message="Waiting for its turn."
             )
+        case _ if pool.awaiting:
+            model, words = next(iter(pool.awaiting.items()))
+            return LoadProgress(model=model, phase="downloading", message=words)
         case _ if pool.resolving:
             return LoadProgress(
                 model=pool.resolving[0], phase="resolving", message="Looking at the model."
@@ -183,7 +221,7 @@ def in_memory(pool: Pool) -> Mapping[str, CardStatus]:
                 statuses[engine.spec.model] = "loaded"
             case Starting():
                 statuses[engine.spec.model] = "loading"
-    return statuses | dict.fromkeys(pool.queued, "loading")
+    return statuses | dict.fromkeys([*pool.queued, *pool.awaiting], "loading")
 
 
 def model_cards(
@@ -199,25 +237,69 @@ def model_cards(
 
 
 def model_card(entry: ModelEntry, statuses: Mapping[str, CardStatus]) -> ModelCard:
-    header = entry.header
-    context = default_context(entry) if header else None
-    usable = entry.problem is None and context is not None
-    plan = estimate(entry, EngineOptions(), context, "cpu") if usable and context else None
+    default = None if entry.problem else by_default(entry)
+    context, plan = default if default else (None, None)
     return ModelCard(
         id=entry.id,
         created=entry.created,
         owned_by=entry.repository.split("/")[0] if entry.repository else "local",
         status="unusable" if entry.problem else statuses.get(entry.id, "on_disk"),
         task=entry.task,
-        modalities=["text", "image"] if entry.projector else ["text"],
+        modalities=modalities(entry.files),
         context_length=context,
         display_name=entry.display_name,
         source=entry.source,
-        quant=entry.quant,
+        quant=entry.variant,
         size_bytes=entry.size_bytes,
         memory=memory(plan) if plan else None,
+        is_gguf=isinstance(entry.files, GgufFiles),
+        is_lora=is_lora(entry.files),
+        base_model=_base_model(entry.files),
+        consents=_consents(entry.files),
         problem=entry.problem.message if entry.problem else None,
     )
+
+
+def modalities(files: Files) -> list[Modality]:
+    """What it takes beside text, as far as its files tell."""
+    match files:
+        case GgufFiles(projector=projector):
+            return ["text", "image"] if projector else ["text"]
+        case SafetensorsFolder(kind="transcription"):
+            return ["audio"]
+        case SafetensorsFolder(kind=kind, config=config):
+            found: list[Modality] = ["text"]
+            if kind == "vision" or (kind == "audio_language" and config.has_vision):
+                found.append("image")
+            if kind == "audio_language":
+                found.append("audio")
+            return found
+        case AdapterFolder(model=model):
+            return modalities(model)
+        case UnusableFolder():
+            return ["text"]
+
+
+def is_lora(files: Files) -> bool:
+    match files:
+        case AdapterFolder():
+            return True
+        case UnusableFolder(is_adapter=is_adapter):
+            return is_adapter
+        case GgufFiles() | SafetensorsFolder():
+            return False
+
+
+def _base_model(files: Files) -> str | None:
+    return files.base.id if isinstance(files, AdapterFolder) else None
+
+
+def _consents(files: Files) -> list[Consent]:
+    if not isinstance(files, SafetensorsFolder | AdapterFolder):
+        return []
+    model = files.model if isinstance(files, AdapterFolder) else files
+    found: list[Consent] = ["trust_remote_code"] if model.needs_code else []
+    return [*found, "allow_pickle"] if files.is_pickle or model.is_pickle else found
 
 
 def validation(placement: Placement) -> ValidateReply:
@@ -228,10 +310,19 @@ def validation(placement: Placement) -> ValidateReply:
         message="It can be loaded.",
         identifier=spec.model,
         display_name=spec.display_name,
-        is_gguf=True,
-        is_vision=spec.projector_path is not None,
+        is_gguf=spec.kind == "llama_server",
+        is_lora=spec.base_model is not None,
+        base_model=spec.base_model,
+        is_vision=_will_see(spec),
+        audio_type=audio_type(spec),
+        task=spec.task,
         memory=memory(spec.memory),
         native_context_length=spec.native_context_length,
         warnings=list(spec.warnings),
         stops=[*placement.stop_first, *placement.stop_after],
     )
+
+
+def _will_see(spec: EngineSpec) -> bool:
+    is_vision = spec.worker is not None and spec.worker.kind == "vision"
+    return is_vision or spec.projector_path is not None

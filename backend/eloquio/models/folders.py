@@ -1,4 +1,4 @@
-"""The folders models may lie in, and the GGUF files in them."""
+"""The folders models may lie in, and what lies in them."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -34,39 +34,74 @@ def is_under(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
 
 
-def gguf_files(folder: Path, allowed: AllowedFolders) -> list[Path]:
-    """Every GGUF file below `folder`, in order.
+class FolderContent(NamedTuple):
+    """A folder, and the files that lie directly in it."""
 
-    Hidden folders, Hugging Face's own, what lies deeper than eight folders, and links that lead out
-    of the allowed folders or to nothing are left out.
+    path: Path
+    files: tuple[Path, ...]
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(file.name for file in self.files)
+
+
+def contents(top: Path, allowed: AllowedFolders) -> list[FolderContent]:
+    """Of `top` and every folder below it, in order.
+
+    Hidden files and folders, Hugging Face's own, what lies deeper than eight folders, and links
+    that lead out of the allowed folders or to nothing are left out.
     """
-    return sorted(_walk(folder, allowed))
+    return sorted(_walk(top, allowed), key=lambda content: content.path)
 
 
-def _walk(top: Path, allowed: AllowedFolders) -> Iterator[Path]:
+def _walk(top: Path, allowed: AllowedFolders) -> Iterator[FolderContent]:
     waiting = [(top, 0)]
     seen: set[str] = set()
     visited = 0
-    while waiting:
+    while waiting and visited <= _MAX_VISITED:
         folder, depth = waiting.pop()
         real = os.path.realpath(folder)
         if real in seen or depth > _MAX_DEPTH:
             continue
         seen.add(real)
-        for entry in _entries(folder):
-            visited += 1
-            if visited > _MAX_VISITED:
-                return
-            if entry.name.startswith("."):
-                continue
-            path = folder / entry.name
-            if entry.is_symlink() and not allowed.contain(path):
-                continue
-            if _is_folder(entry):
-                if not entry.name.startswith("models--"):
-                    waiting.append((path, depth + 1))
-            elif entry.name.lower().endswith(".gguf") and path.is_file():
-                yield path
+        entries = _entries(folder)[: _MAX_VISITED - visited]
+        visited += len(entries) + 1
+        content = FolderContent(folder, tuple(_files(folder, entries, allowed)))
+        waiting += [(path, depth + 1) for path in _folders(folder, entries, allowed)]
+        if content.files:
+            yield content
+
+
+def content_of(folder: Path, allowed: AllowedFolders) -> FolderContent:
+    """The one folder alone, hidden or not."""
+    return FolderContent(folder, tuple(_files(folder, _entries(folder), allowed)))
+
+
+def _files(
+    folder: Path, entries: Sequence[os.DirEntry[str]], allowed: AllowedFolders
+) -> Iterator[Path]:
+    for entry in entries:
+        if _is_seen(folder, entry, allowed) and _is_file(entry):
+            yield folder / entry.name
+
+
+def _folders(
+    folder: Path, entries: Sequence[os.DirEntry[str]], allowed: AllowedFolders
+) -> Iterator[Path]:
+    for entry in entries:
+        is_hub = entry.name.startswith("models--")
+        if not is_hub and _is_folder(entry) and _is_seen(folder, entry, allowed):
+            yield folder / entry.name
+
+
+def _is_seen(folder: Path, entry: os.DirEntry[str], allowed: AllowedFolders) -> bool:
+    if entry.name.startswith("."):
+        return False
+    return not entry.is_symlink() or allowed.contain(folder / entry.name)
+
+
+def is_gguf(file: Path) -> bool:
+    return file.suffix.lower() == ".gguf"
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
@@ -82,6 +117,13 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
     except OSError:  # a link to itself
+        return False
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:
         return False
 
 

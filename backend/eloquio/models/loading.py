@@ -2,28 +2,38 @@
 
 import asyncio
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from eloquio.engines.devices import nvidia_devices
 from eloquio.engines.eviction import SMALLEST_CONTEXT
 from eloquio.engines.inventory import Inventory
 from eloquio.engines.kinds import extra_args
 from eloquio.engines.loads import Terms
-from eloquio.engines.spec import DEFAULT_SLOTS, EngineOptions, EngineSpec, MemoryPlan
-from eloquio.errors import InvalidRequest, ModelFileMissing, NotImplementedHere
-from eloquio.models import advice, control_tokens, embedders, fit, references, sampling
-from eloquio.models.catalog import Catalog, ModelEntry
+from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan
+from eloquio.errors import EngineMissing, InvalidRequest, ModelFileMissing, NotImplementedHere
+from eloquio.models import gguf_loading, references, worker_loading
+from eloquio.models.catalog import Catalog
+from eloquio.models.entry import AdapterFolder, GgufFiles, ModelEntry, SafetensorsFolder
 from eloquio.models.schema import LoadRequest
+from eloquio.store.preferences import WorkerEnv
 
-DEFAULT_CONTEXT = 4096
 _RPC_SERVER = re.compile(r"[A-Za-z0-9.\-]+:[0-9]{1,5}|\[[0-9A-Fa-f:]+\]:[0-9]{1,5}")
 
 
 class Planner:
-    """Resolves, measures and decides; starts nothing."""
+    """Resolves, measures and decides; starts nothing, and reads nothing but metadata."""
 
-    def __init__(self, catalog: Catalog, inventory: Inventory) -> None:
+    def __init__(
+        self,
+        catalog: Catalog,
+        inventory: Inventory,
+        environments: Callable[[], Sequence[WorkerEnv]] = tuple,
+    ) -> None:
+        """`environments`: those for certain models, beside the one that the settings name."""
         self._catalog = catalog
         self._inventory = inventory
+        self._environments = environments
 
     async def plan_by_name(self, model: str) -> EngineSpec:
         """For a request that names a model on disk: loaded as it would be by default."""
@@ -39,42 +49,37 @@ class Planner:
         entry = await asyncio.to_thread(
             self._catalog.resolve, request.model_path, request.gguf_variant
         )
-        options = await asyncio.to_thread(self._options, request)
-        build = await self._inventory.build()
-        uses_processor_alone = request.gpu_layers == 0 or not build.devices
-        device = "cpu" if uses_processor_alone else build.devices[0].name
-        assert entry.header is not None
-        context = options.context_length or default_context(entry)
+        match entry.files:
+            case GgufFiles() as files:
+                options = await asyncio.to_thread(self._options, request)
+                build = await self._inventory.build()
+                return await gguf_loading.spec(entry, files, request, options, build)
+            case SafetensorsFolder() | AdapterFolder() as files:
+                further = await asyncio.to_thread(self._adapters, request.lora_adapters or ())
+                accelerator = await self._accelerator()
+                return await worker_loading.spec(
+                    entry, files, request, further, accelerator, self._environments()
+                )
+            case _:  # has a problem, with which it can't be resolved
+                raise AssertionError(entry.id)
 
-        def memory_at(context: int) -> MemoryPlan:
-            return estimate(entry, options, context, device)
+    async def _accelerator(self) -> str | None:
+        """The name of a GPU that torch can use, whatever llama-server can."""
+        try:
+            build = await self._inventory.build()
+        except EngineMissing:
+            cards = await asyncio.to_thread(nvidia_devices)
+            return cards[0].name if cards else None
+        metal = [device for device in build.devices if device.kind == "metal"]
+        usable = [*build.cards, *metal]
+        return usable[0].name if usable else None
 
-        return EngineSpec(
-            model=entry.id,
-            display_name=entry.display_name,
-            kind="llama_server",
-            task=entry.task,
-            model_path=entry.path,
-            # In a thread: a header can have thousands of layers.
-            memory=await asyncio.to_thread(memory_at, context),
-            options=options,
-            context_length=context,
-            memory_at=memory_at,
-            projector_path=entry.projector,
-            reads_whole=embedders.reads_whole(entry.header, entry.task),
-            pooling=embedders.own_pooling(entry.header, entry.task),
-            sampling=sampling.recommended([entry.id, entry.display_name], entry.header),
-            native_context_length=entry.header.context_length or 0,
-            quant=entry.quant,
-            control_tokens=await asyncio.to_thread(
-                control_tokens.read, entry.path, _template(entry, options)
-            ),
-            warnings=(
-                *advice.beyond_training(context, entry.header.context_length),
-                *advice.unused_cards(build),
-                *advice.without_effect(request),
-            ),
-        )
+    def _adapters(self, names: Sequence[str]) -> list[ModelEntry]:
+        try:
+            return [self._catalog.resolve(name) for name in names if name]
+        except InvalidRequest as error:
+            error.param = "lora_adapters"
+            raise
 
     def _options(self, request: LoadRequest) -> EngineOptions:
         draft, adapters = request.draft_model, request.lora_adapters or ()
@@ -113,11 +118,11 @@ def terms(request: LoadRequest) -> Terms:
 
 
 def _refuse_impossible(request: LoadRequest) -> None:
-    if request.engine in ("transformers", "unsloth", "remote"):
+    if request.engine == "remote":
         raise NotImplementedHere(
-            f"The engine {request.engine!r} isn't there yet: only GGUF models can be run.",
+            "An engine on another machine can't be named in a load.",
             param="engine",
-            next_step="Leave engine out, and name a GGUF model.",
+            next_step="Leave engine out, and name a model of GET /v1/models.",
         )
     extra_args.refuse_untunable(request.extra_args or ())
     for server in request.rpc_servers or ():
@@ -133,30 +138,17 @@ def _refuse_impossible(request: LoadRequest) -> None:
         )
 
 
-def _template(entry: ModelEntry, options: EngineOptions) -> str:
-    assert entry.header is not None
-    return options.chat_template or entry.header.text("tokenizer.chat_template") or ""
+def by_default(entry: ModelEntry) -> tuple[int, MemoryPlan] | None:
+    """The context in tokens that a load without options gives, and what it holds in memory then.
 
-
-def default_context(entry: ModelEntry) -> int:
-    """The context in tokens that the model is loaded with where none is asked for."""
-    assert entry.header is not None
-    native = entry.header.context_length or DEFAULT_CONTEXT
-    return embedders.own_context(entry.header, entry.task, native)
-
-
-def estimate(
-    entry: ModelEntry, options: EngineOptions, context_length: int, device: str
-) -> MemoryPlan:
-    """What `entry` holds in memory with these options."""
-    assert entry.header is not None
-    return fit.plan(
-        entry.header,
-        entry.weights_bytes,
-        entry.projector_bytes,
-        context_length,
-        options.n_parallel or DEFAULT_SLOTS,
-        options.cache_type_kv,
-        device,
-        task=entry.task,
-    )
+    None where that can't be known. On the processor, in the model's own precision.
+    """
+    match entry.files:
+        case GgufFiles(header=header) as files if header is not None:
+            context = gguf_loading.default_context(entry, files)
+            return context, gguf_loading.estimate(entry, files, EngineOptions(), context, "cpu")
+        case SafetensorsFolder() | AdapterFolder() as files:
+            context = worker_loading.default_context(worker_loading.model_of(files))
+            return context, worker_loading.estimate(files, entry.weights_bytes, context, "cpu")
+        case _:
+            return None

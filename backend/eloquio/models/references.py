@@ -23,7 +23,7 @@ from eloquio.models.folders import AllowedFolders, is_under
 from eloquio.models.names import is_repository
 
 if TYPE_CHECKING:
-    from eloquio.models.catalog import ModelEntry
+    from eloquio.models.entry import ModelEntry
 
 _OTHER_SYSTEMS_PATH = re.compile(r"[A-Za-z]:[\\/]|\\\\|//")
 
@@ -46,16 +46,16 @@ def by_id(
             f"model_path asks for {shown_name(quant)}, gguf_variant for {shown_name(variant)}.",
             param="gguf_variant",
         )
-    exact = [entry for entry in entries if entry.id == model_path] or [
-        entry for entry in entries if entry.id.casefold() == model_path.casefold()
-    ]
-    if exact:
-        return _of_variant(exact, model_path, variant)
     same_repository = [
         entry
         for entry in entries
         if entry.repository is not None and entry.repository.casefold() == name.casefold()
     ]
+    exact = [entry for entry in entries if entry.id == model_path] or [
+        entry for entry in entries if entry.id.casefold() == model_path.casefold()
+    ]
+    if exact and not (variant and same_repository):
+        return _of_variant(exact, model_path, variant)
     return _of_variant(same_repository, name, quant or variant) if same_repository else None
 
 
@@ -95,13 +95,19 @@ def at_path(
     real = os.path.realpath(path)
     if path.is_dir():
         # Of the file's folder, not of the file: in a hub cache that is a link to elsewhere.
-        inside = [entry for entry in entries if is_under(os.path.realpath(entry.path.parent), real)]
-        if not inside:
-            raise _without_models(path)
-        return _of_variant(inside, shown_name(path.name), variant)
+        inside = [entry for entry in entries if is_under(os.path.realpath(entry.folder), real)]
+        # A folder that is a model is meant itself, whatever else lies below it.
+        here = [entry for entry in inside if os.path.realpath(entry.folder) == real]
+        is_model = any(entry.path.is_dir() for entry in here)
+        found = here if is_model else inside
+        return _of_variant(found, shown_name(path.name), variant) if found else None
     for entry in entries:
-        if any(os.path.realpath(shard) == real for shard in entry.shards):
+        if any(os.path.realpath(part) == real for part in entry.paths):
             return _of_variant([entry], shown_name(path.name), variant)
+    if path.suffix.lower() in (".safetensors", ".json"):
+        # A part of a folder that is a model names the whole.
+        folder = os.path.realpath(path.parent)
+        return next((e for e in entries if os.path.realpath(e.path) == folder), None)
     return None
 
 
@@ -137,7 +143,7 @@ def _of_variant(candidates: Sequence["ModelEntry"], name: str, variant: str | No
     if variant:
         wanted = variant.casefold()
         chosen = [entry for entry in candidates if wanted in _variants(entry)] or [
-            entry for entry in candidates if (entry.quant or "").casefold().endswith("-" + wanted)
+            entry for entry in candidates if (entry.variant or "").casefold().endswith("-" + wanted)
         ]
     if len(chosen) == 1:
         return chosen[0]
@@ -155,7 +161,7 @@ def _of_variant(candidates: Sequence["ModelEntry"], name: str, variant: str | No
 
 def _variants(entry: "ModelEntry") -> set[str]:
     of_id = entry.id.rpartition(":")[2] if entry.repository else ""
-    return {(entry.quant or "").casefold(), of_id.casefold()} - {""}
+    return {(entry.variant or "").casefold(), of_id.casefold()} - {""}
 
 
 def _is_local_absolute(text: str) -> bool:
@@ -175,16 +181,16 @@ def _outside(param: str | None) -> PathNotAllowed:
     )
 
 
-def _without_models(folder: Path) -> FolderWithoutModels:
+def without_models(folder: Path) -> FolderWithoutModels:
     name = shown_name(folder.name)
     try:
-        has_safetensors = any(file.suffix.lower() == ".safetensors" for file in folder.iterdir())
+        has_weights = any(file.suffix.lower() == ".safetensors" for file in folder.iterdir())
     except OSError:
-        has_safetensors = False
-    if has_safetensors:
+        has_weights = False
+    if has_weights:
         return FolderWithoutModels(
-            f"The folder {name} holds a model as safetensors; for now only GGUF models can be run.",
+            f"The folder {name} has safetensors, but no config.json that says what they are.",
             param="model_path",
-            next_step="Get the same model as GGUF.",
+            next_step="Download config.json and the tokenizer's files into the same folder.",
         )
-    return FolderWithoutModels(f"There is no GGUF model in the folder {name}.", param="model_path")
+    return FolderWithoutModels(f"There is no model in the folder {name}.", param="model_path")

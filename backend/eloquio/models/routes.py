@@ -87,7 +87,8 @@ async def load_model(
     repeated = body.model_copy(update={"model_path": spec.model, "gguf_variant": None})
     try:
         await preferences.remember_load(
-            repeated.model_dump(mode="json", exclude={"hf_token", "force"})
+            # What nobody sent stays so: a default is no wish that a warning has to answer.
+            repeated.model_dump(mode="json", exclude={"hf_token", "force"}, exclude_unset=True)
         )
     except sqlite3.Error as error:  # a full disk takes nothing from a model that is loaded
         logger.warning("load_not_remembered", model=spec.model, reason=str(error))
@@ -179,7 +180,10 @@ async def get_settings(preferences: PreferencesNow) -> PageSettings:
 
 @router.put("/settings", dependencies=[Depends(person_only)])
 async def put_settings(body: PageSettings, preferences: PreferencesNow) -> PageSettings:
-    """Change what the person chose: the model folders, and whether to load at the start."""
+    """Change what the person chose: model folders, loading at the start, worker environments."""
     folders = await asyncio.to_thread(body.existing_folders)
-    changed = await preferences.choose(folders, load_on_start=body.load_on_start)
+    environments = await asyncio.to_thread(body.environments)
+    changed = await preferences.choose(
+        folders, load_on_start=body.load_on_start, worker_envs=environments
+    )
     return PageSettings.of(changed)

@@ -1,4 +1,4 @@
-"""The sampling a model's makers recommend: from its own header, else from a table of families."""
+"""The sampling a model's makers recommend: from its own files, else from a table of families."""
 
 import csv
 import re
@@ -8,6 +8,7 @@ from importlib.resources import files
 
 from eloquio.engines.spec import Sampling
 from eloquio.models.gguf import GgufHeader
+from eloquio.models.json_file import Table, number
 
 _SEPARATORS = re.compile(r"[\s_/:]+")
 
@@ -23,6 +24,25 @@ def recommended(names: Sequence[str], header: GgufHeader | None) -> Sampling:
         names = [*names, *(name for name in told if name)]
     family = _family(names) or Sampling()
     return family if header is None else _merged(header, family)
+
+
+def recommended_by_config(names: Sequence[str], config: Table) -> Sampling:
+    """As `recommended`; `config` is what the model's own generation_config.json holds."""
+    family = _family(names) or Sampling()
+
+    def told(key: str, otherwise: float | None) -> float | None:
+        value = number(config.get(key))
+        return otherwise if value is None else value
+
+    is_greedy = config.get("do_sample") is False
+    return Sampling(
+        temperature=0.0 if is_greedy else told("temperature", family.temperature),
+        top_p=told("top_p", family.top_p),
+        top_k=_top_k(told("top_k", family.top_k)),
+        min_p=told("min_p", family.min_p),
+        repetition_penalty=told("repetition_penalty", family.repetition_penalty),
+        presence_penalty=family.presence_penalty,
+    )
 
 
 def _family(names: Iterable[str]) -> Sampling | None:

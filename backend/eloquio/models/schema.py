@@ -1,5 +1,6 @@
 """The HTTP shapes of loading, unloading and looking at models."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -8,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from eloquio.engines.spec import CacheType, Task
 from eloquio.engines.state import EngineState
 from eloquio.errors import InvalidRequest
-from eloquio.store.preferences import Preferences
+from eloquio.store.preferences import Preferences, WorkerEnv
 
 # What may stand in a command line. The bound also has half a surrogate pair refused.
 _Argument = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]
@@ -26,6 +27,9 @@ class ModelReference(_Shape):
     gguf_variant: str | None = Field(default=None, max_length=200)
     hf_token: SecretStr | None = None
     trust_remote_code: bool = False
+    """Run the Python code that the model's repository brings, where it needs that."""
+    allow_pickle: bool = False
+    """Take weights that are there only as pickle, which can run any code."""
 
 
 class LoadRequest(ModelReference):
@@ -83,6 +87,12 @@ class LoadedModel(_Shape):
     display_name: str
     is_vision: bool
     is_lora: bool = False
+    base_model: str | None = None
+    """The id of the model that an adapter was loaded on."""
+    adapters: list[str] = []
+    """By the names that a request's `use_adapter` may give."""
+    default_adapter: str | None = None
+    """That of a request which doesn't say; null is the base."""
     is_gguf: bool
     gguf_variant: str | None
     is_audio: bool = False
@@ -96,6 +106,8 @@ class LoadedModel(_Shape):
     cache_type_kv: str
     chat_template: str | None
     engine: str
+    """What really holds it: llama_server, transformers or unsloth."""
+    dtype: str | None = None
     task: Task
     memory: Memory
     warnings: list[str]
@@ -117,6 +129,8 @@ class ValidateReply(_Shape):
     audio_type: str | None = None
     memory: Memory | None
     native_context_length: int
+    task: Task
+    base_model: str | None = None
     warnings: list[str]
     stops: list[str]
     """The models that would be unloaded for it."""
@@ -195,6 +209,7 @@ class LedgerInfo(_Shape):
 class StatusReply(_Shape):
     active_model: str | None
     is_vision: bool
+    is_lora: bool
     is_gguf: bool
     gguf_variant: str | None
     is_audio: bool
@@ -227,6 +242,8 @@ class LoadProgress(_Shape):
     error: dict[str, Any] | None = None
 
 
+Modality = Literal["text", "image", "audio"]
+Consent = Literal["trust_remote_code", "allow_pickle"]
 CardStatus = Literal["loaded", "loading", "on_disk", "unusable"]
 
 
@@ -239,7 +256,7 @@ class ModelCard(_Shape):
     owned_by: str
     status: CardStatus
     task: Task
-    modalities: list[Literal["text", "image", "audio"]]
+    modalities: list[Modality]
     context_length: int | None
     display_name: str
     source: Literal["builtin", "folder", "hub_cache"]
@@ -247,8 +264,45 @@ class ModelCard(_Shape):
     size_bytes: int
     memory: Memory | None
     """At the context it would be loaded with by default."""
+    is_gguf: bool
+    is_lora: bool
+    base_model: str | None
+    """The id of the model that an adapter is for."""
+    consents: list[Consent]
+    """The fields that a load of it has to send as true."""
     problem: str | None
     """Why it can't be loaded, when `status` is unusable."""
+
+
+class WorkerEnvironment(_Shape):
+    """Another torch environment, and the models that run in it: by any one of these."""
+
+    python: Annotated[str, Field(min_length=1, max_length=4096)]
+    transformers_version: Annotated[str, Field(pattern=r"^\d+(\.\w+)*$", max_length=40)] | None = (
+        None
+    )
+    """As the model's config.json tells it, or its beginning."""
+    architectures: Annotated[
+        list[Annotated[str, Field(max_length=200)]], Field(max_length=100)
+    ] = []
+    models: Annotated[list[Annotated[str, Field(max_length=400)]], Field(max_length=100)] = []
+
+    def checked(self) -> WorkerEnv:
+        """With a Python that can be run. Looks at the disk."""
+        python = Path(self.python).expanduser()
+        if "\0" in self.python or not python.is_absolute() or not os.access(python, os.X_OK):
+            raise InvalidRequest(
+                "A worker environment names no Python that can be run.",
+                param="worker_envs",
+                next_step="Give the whole path of its bin/python.",
+            )
+        if not (self.transformers_version or self.architectures or self.models):
+            raise InvalidRequest(
+                "A worker environment is for no model.",
+                param="worker_envs",
+                next_step="Give transformers_version, architectures or models.",
+            )
+        return WorkerEnv.model_validate(self.model_dump())
 
 
 class PageSettings(_Shape):
@@ -256,13 +310,25 @@ class PageSettings(_Shape):
 
     model_dirs: list[Annotated[str, Field(min_length=1, max_length=4096)]] = Field(max_length=100)
     load_on_start: bool
+    worker_envs: Annotated[list[WorkerEnvironment], Field(max_length=100)] | None = None
+    """The first that fits a model is the one it runs in; null leaves them as they are."""
 
     @classmethod
     def of(cls, preferences: Preferences) -> "PageSettings":
         return cls(
             model_dirs=[str(folder) for folder in preferences.model_dirs],
             load_on_start=preferences.load_on_start,
+            worker_envs=[
+                WorkerEnvironment.model_validate(env.model_dump(mode="json"))
+                for env in preferences.worker_envs
+            ],
         )
+
+    def environments(self) -> tuple[WorkerEnv, ...] | None:
+        """Each with a Python that can be run. Looks at the disk."""
+        if self.worker_envs is None:
+            return None
+        return tuple(environment.checked() for environment in self.worker_envs)
 
     def existing_folders(self) -> tuple[Path, ...]:
         """The folders, each of which has to be one. Looks at the disk."""

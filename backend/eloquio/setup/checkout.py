@@ -32,6 +32,10 @@ class Checkout:
         return self.root / ".venv-worker"
 
     @property
+    def worker_python(self) -> Path:
+        return self.worker_venv / "bin" / "python"
+
+    @property
     def constraints(self) -> Path:
         return self.root / "backend" / "constraints.txt"
 

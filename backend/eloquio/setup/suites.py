@@ -48,6 +48,11 @@ def suite(name: str, checkout: Checkout) -> Suite:
             return Suite(
                 name, lambda report: [playwright, "test", "-c", tests, "--reporter=list,junit"]
             )
+        case "worker":
+            tests = checkout.root / "tests" / name
+            # Under its own Python, which hasn't what the other tests' conftest needs.
+            own: Command = [checkout.worker_python, "-m", "pytest", "-c", tests / "pytest.ini"]
+            return Suite(name, lambda report: [*own, tests, f"--junitxml={report}", "--color=no"])
         case _:
             pytest: Command = [checkout.python, "-m", "pytest", checkout.root / "tests" / name]
             return Suite(name, lambda report: [*pytest, f"--junitxml={report}", "--color=no"])

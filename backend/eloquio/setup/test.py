@@ -19,8 +19,10 @@ from eloquio.setup.signals import unwind_on_signals
 from eloquio.setup.steps import Step, explanation, run_steps
 from eloquio.setup.suites import END_TO_END, PAGE, Suite, SuiteRunner, python_suites, suite
 from eloquio.setup.tools import SetupFailed, Tools
+from eloquio.setup.worker import worker_step, worker_tests_step
 
 CHECK = "check"
+NEED_WORKER = {"worker", "wire"}
 SHOWN_LINES = 400
 
 
@@ -88,6 +90,9 @@ def needed_steps(checkout: Checkout, names: Sequence[str], tools: Tools) -> list
         steps.append(node_modules_step(checkout, tools))
     if set(names) - {CHECK, PAGE}:
         steps.append(model_step(checkout, tools))
+    if set(names) & NEED_WORKER:
+        steps.append(worker_step(checkout, checkout.worker_venv, tools))
+        steps.append(worker_tests_step(checkout, tools))
     if END_TO_END in names:
         steps += [page_step(checkout, tools), chromium_step(checkout, tools)]
     return steps

@@ -35,7 +35,20 @@ STAGES = (
         "snac",
         "unsloth==2026.10.9",
     ),
+    # What the worker itself needs: its HTTP, sound out of any file, embeddings, forms, 4 bits.
+    (
+        "starlette",
+        "uvicorn",
+        "python-multipart",
+        "av",
+        "sentencepiece",
+        "sentence-transformers",
+        "bitsandbytes",
+        "xgrammar",
+    ),
 )
+# What the worker's own tests need besides.
+TEST_PACKAGES = ("pytest>=9.2", "anyio>=4.16", "gguf>=0.19", "hibari-tts==0.2.1")
 NEEDED_BYTES = 11 * 10**9
 SERVER_START_SECONDS = 120.0
 POLL_SECONDS = 0.5
@@ -57,7 +70,7 @@ class WorkerEnvironment:
 
     def make(self, progress: Progress) -> None:
         """Make it. Locked if another start does so already."""
-        with locked(self._venv / "setup.lock"):
+        with locked(lock_of(self._checkout)):
             try:
                 self._make(progress)
             except ToolFailed as error:
@@ -107,6 +120,11 @@ def log_of(home: Path) -> Path:
     return home / "logs" / "worker-setup.log"
 
 
+def lock_of(checkout: Checkout) -> Path:
+    """Held by the process that makes the environment, while it does."""
+    return checkout.worker_venv / "setup.lock"
+
+
 def worker_step(checkout: Checkout, home: Path, tools: Tools) -> Step:
     environment = WorkerEnvironment(checkout, home, tools)
 
@@ -119,6 +137,28 @@ def worker_step(checkout: Checkout, home: Path, tools: Tools) -> Step:
             ) from None
 
     return Step(name="Torch environment", is_made=environment.is_made, make=make)
+
+
+def worker_tests_step(checkout: Checkout, tools: Tools) -> Step:
+    """What the worker's tests need, in the environment that `worker_step` has made."""
+    stamp = Stamp(checkout.worker_venv / "tests.stamp")
+    inputs = digest(checkout.root, [checkout.worker_constraints], " ".join(TEST_PACKAGES))
+
+    def make(progress: Progress) -> None:
+        constraints = checkout.worker_constraints
+        tools.run(
+            pip(checkout.worker_python, "install", "-c", constraints, *TEST_PACKAGES),
+            cwd=checkout.root,
+            progress=progress,
+        )
+        stamp.write(inputs)
+
+    return Step(
+        name="Test packages of the worker",
+        is_made=lambda: stamp.says(inputs),
+        make=make,
+        after=("Torch environment",),
+    )
 
 
 def make_in_background(checkout: Checkout, options: StartOptions) -> None:

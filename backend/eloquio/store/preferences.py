@@ -1,6 +1,7 @@
 """What the person chose on the page, kept over restarts."""
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,29 @@ _WRITE = """
 logger = structlog.get_logger(__name__)
 
 
+class WorkerEnv(BaseModel):
+    """Another torch environment, for the models that one of these fits."""
+
+    model_config = ConfigDict(frozen=True)
+
+    python: Path
+    transformers_version: str | None = None
+    """As config.json tells it, or its beginning: 4.51 means 4.51.3 too."""
+    architectures: tuple[str, ...] = ()
+    """The names of their classes."""
+    models: tuple[str, ...] = ()
+    """Their public ids, in any case."""
+
+    def fits(self, version: str | None, architectures: Iterable[str], ids: Iterable[str]) -> bool:
+        """Whether it is for a model of this version and these classes, by any of these ids."""
+        wanted = self.transformers_version
+        if wanted and version and f"{version}.".startswith(f"{wanted}."):
+            return True
+        own = {name.casefold() for name in self.models}
+        is_named = not own.isdisjoint(name.casefold() for name in ids)
+        return is_named or not set(self.architectures).isdisjoint(architectures)
+
+
 class Preferences(BaseModel):
     """`last_load` is the body of the load that is repeated at the next start."""
 
@@ -25,6 +49,8 @@ class Preferences(BaseModel):
 
     model_dirs: tuple[Path, ...] = ()
     load_on_start: bool = True
+    worker_envs: tuple[WorkerEnv, ...] = ()
+    """The first that fits a model is the one it runs in."""
     last_load: dict[str, Any] | None = None
 
 
@@ -47,8 +73,18 @@ class PreferenceStore:
     def current(self) -> Preferences:
         return self._current
 
-    async def choose(self, model_dirs: tuple[Path, ...], *, load_on_start: bool) -> Preferences:
-        return await self._change(model_dirs=model_dirs, load_on_start=load_on_start)
+    async def choose(
+        self,
+        model_dirs: tuple[Path, ...],
+        *,
+        load_on_start: bool,
+        worker_envs: tuple[WorkerEnv, ...] | None = None,
+    ) -> Preferences:
+        """Environments that aren't given stay as they are."""
+        envs = self._current.worker_envs if worker_envs is None else worker_envs
+        return await self._change(
+            model_dirs=model_dirs, load_on_start=load_on_start, worker_envs=envs
+        )
 
     async def remember_load(self, load: dict[str, Any]) -> Preferences:
         return await self._change(last_load=load)

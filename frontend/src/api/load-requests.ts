@@ -21,18 +21,21 @@ export const cacheTypes: readonly CacheType[] = [
 
 const DEFAULTS = {
   trust_remote_code: false,
+  allow_pickle: false,
   max_seq_length: 0,
   engine: "auto",
   keep_others: false,
   force: false,
-  load_in_4bit: true,
   is_lora: false,
   pin: false,
 } as const satisfies LoadOptions;
 
-/** A load request as the API wants it: the model, and every option at its default. */
+/**
+ * A load request as the API wants it: the model, and every option at its default. But for
+ * `load_in_4bit`: sent, it is a wish, and left out it is decided by the model and the machine.
+ */
 export function loadRequest(model: string, options: LoadOptions = {}): LoadRequest {
-  return { ...DEFAULTS, ...options, model_path: model };
+  return { ...DEFAULTS, ...options, model_path: model } as LoadRequest;
 }
 
 /** What each model was loaded with last, and how it is kept, as far as this page asked for it. */

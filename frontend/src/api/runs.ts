@@ -1,5 +1,5 @@
 import { chunksOf, type StreamChunk } from "./chunks";
-import { bodyOf, http, type Schemas } from "./client";
+import { http, type Schemas } from "./client";
 import { ApiError, errorOfResponse, parseError, toApiError } from "./errors";
 import { growingPause, readEvents, type ServerEvent } from "./events";
 
@@ -32,10 +32,13 @@ export type CompletionRequest = {
   add_generation_prompt?: boolean | undefined;
 };
 
-/** Starts a reply that goes on when the page is closed, and tells its id. */
-export async function startRun(request: CompletionRequest): Promise<string> {
+/**
+ * Starts a reply that goes on when the page is closed, under an `id` that is ours to choose. It is
+ * begun once, however often it is asked for.
+ */
+export async function startRun(id: string, request: CompletionRequest): Promise<void> {
   const body = { ...request, stream: true } as Schemas["ChatRequest"];
-  return (await bodyOf(http.POST("/v1/runs", { body }))).id;
+  await http.POST("/v1/runs", { body, params: { header: { "idempotency-key": id } } });
 }
 
 const inPath = (id: string) => ({ params: { path: { run_id: id } } });

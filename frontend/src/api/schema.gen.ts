@@ -48,6 +48,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/audio/transcriptions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Transcribe
+         * @description OpenAI's transcriptions: what is said in a sound, whole or as it is heard.
+         */
+        post: operations["transcribe_v1_audio_transcriptions_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/audio/translations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Translate
+         * @description OpenAI's translations: what is said in a sound, in English.
+         */
+        post: operations["translate_v1_audio_translations_post"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/cancel": {
         parameters: {
             query?: never;
@@ -549,6 +589,9 @@ export interface paths {
         /**
          * Create Run
          * @description Start a run: a chat completion that goes on when its reader leaves, and is kept.
+         *
+         *     An `Idempotency-Key` is the run's id: who didn't hear the answer asks again with the same one,
+         *     and gets the run that there is.
          */
         post: operations["create_run_v1_runs_post"];
         delete?: never;
@@ -654,7 +697,7 @@ export interface paths {
         get: operations["get_settings_v1_settings_get"];
         /**
          * Put Settings
-         * @description Change what the person chose: the model folders, and whether to load at the start.
+         * @description Change what the person chose: model folders, loading at the start, worker environments.
          */
         put: operations["put_settings_v1_settings_put"];
         post?: never;
@@ -888,6 +931,10 @@ export interface components {
             audio_base64?: string | null;
             /** Cancel Id */
             cancel_id?: string | null;
+            /** Chat Template Kwargs */
+            chat_template_kwargs?: {
+                [key: string]: unknown;
+            } | null;
             /** Enable Thinking */
             enable_thinking?: boolean | null;
             /** Enable Tools */
@@ -920,6 +967,8 @@ export interface components {
             presence_penalty?: number | null;
             /** Reasoning Effort */
             reasoning_effort?: ("none" | "minimal" | "low" | "medium" | "high" | "xhigh") | null;
+            /** Reasoning Format */
+            reasoning_format?: ("none" | "auto" | "deepseek" | "deepseek-legacy") | null;
             /** Repetition Penalty */
             repetition_penalty?: number | null;
             response_format?: components["schemas"]["ResponseFormat"] | null;
@@ -1041,6 +1090,8 @@ export interface components {
         };
         /** DetokenizeRequest */
         DetokenizeRequest: {
+            /** Cancel Id */
+            cancel_id?: string | null;
             /** Model */
             model?: string | null;
             /** Tokens */
@@ -1087,6 +1138,17 @@ export interface components {
         Document: {
             /** Text */
             text: string;
+        };
+        /** DurationUsage */
+        DurationUsage: {
+            /** Seconds */
+            seconds: number;
+            /**
+             * Type
+             * @default duration
+             * @constant
+             */
+            type: "duration";
         };
         /** Embedding */
         Embedding: {
@@ -1249,6 +1311,8 @@ export interface components {
          * @description A field that is left out is left to the model's recommended sampling.
          */
         GenerateRequest: {
+            /** Cancel Id */
+            cancel_id?: string | null;
             /** Image Base64 */
             image_base64?: string | null;
             /** Max New Tokens */
@@ -1259,11 +1323,8 @@ export interface components {
             model?: string | null;
             /** Repetition Penalty */
             repetition_penalty?: number | null;
-            /**
-             * System Prompt
-             * @default
-             */
-            system_prompt: string;
+            /** System Prompt */
+            system_prompt?: string | null;
             /** Temperature */
             temperature?: number | null;
             /** Top K */
@@ -1462,16 +1523,27 @@ export interface components {
         };
         /** LoadReply */
         LoadReply: {
+            /**
+             * Adapters
+             * @default []
+             */
+            adapters: string[];
             /** Audio Type */
             audio_type?: string | null;
+            /** Base Model */
+            base_model?: string | null;
             /** Cache Type Kv */
             cache_type_kv: string;
             /** Chat Template */
             chat_template: string | null;
             /** Context Length */
             context_length: number;
+            /** Default Adapter */
+            default_adapter?: string | null;
             /** Display Name */
             display_name: string;
+            /** Dtype */
+            dtype?: string | null;
             /** Engine */
             engine: string;
             /** Gguf Variant */
@@ -1519,6 +1591,11 @@ export interface components {
         };
         /** LoadRequest */
         LoadRequest: {
+            /**
+             * Allow Pickle
+             * @default false
+             */
+            allow_pickle: boolean;
             /** Cache Type Kv */
             cache_type_kv?: ("f16" | "bf16" | "q8_0" | "q5_1" | "q5_0" | "q4_1" | "q4_0" | "iq4_nl" | "f32") | null;
             /** Chat Template Override */
@@ -1594,16 +1671,27 @@ export interface components {
          * @description What is true of a model that is loaded, as its engine says it.
          */
         LoadedModel: {
+            /**
+             * Adapters
+             * @default []
+             */
+            adapters: string[];
             /** Audio Type */
             audio_type?: string | null;
+            /** Base Model */
+            base_model?: string | null;
             /** Cache Type Kv */
             cache_type_kv: string;
             /** Chat Template */
             chat_template: string | null;
             /** Context Length */
             context_length: number;
+            /** Default Adapter */
+            default_adapter?: string | null;
             /** Display Name */
             display_name: string;
+            /** Dtype */
+            dtype?: string | null;
             /** Engine */
             engine: string;
             /** Gguf Variant */
@@ -1743,6 +1831,10 @@ export interface components {
          * @description One model of `/v1/models`: OpenAI's fields, and what the page shows of it.
          */
         ModelCard: {
+            /** Base Model */
+            base_model: string | null;
+            /** Consents */
+            consents: ("trust_remote_code" | "allow_pickle")[];
             /** Context Length */
             context_length: number | null;
             /** Created */
@@ -1751,6 +1843,10 @@ export interface components {
             display_name: string;
             /** Id */
             id: string;
+            /** Is Gguf */
+            is_gguf: boolean;
+            /** Is Lora */
+            is_lora: boolean;
             memory: components["schemas"]["Memory"] | null;
             /** Modalities */
             modalities: ("text" | "image" | "audio")[];
@@ -1830,6 +1926,8 @@ export interface components {
             load_on_start: boolean;
             /** Model Dirs */
             model_dirs: string[];
+            /** Worker Envs */
+            worker_envs?: components["schemas"]["WorkerEnvironment"][] | null;
         };
         /**
          * Phases
@@ -2265,6 +2363,32 @@ export interface components {
             success: boolean;
         };
         /**
+         * Segment
+         * @description What was said without a longer pause; times are in seconds.
+         */
+        Segment: {
+            /** Avg Logprob */
+            avg_logprob: number;
+            /** Compression Ratio */
+            compression_ratio: number;
+            /** End */
+            end: number;
+            /** Id */
+            id: number;
+            /** No Speech Prob */
+            no_speech_prob: number;
+            /** Seek */
+            seek: number;
+            /** Start */
+            start: number;
+            /** Temperature */
+            temperature: number;
+            /** Text */
+            text: string;
+            /** Tokens */
+            tokens: number[];
+        };
+        /**
          * Starting
          * @description `loaded_bytes` of `total_bytes` of the weights are in memory, as far as can be seen.
          */
@@ -2321,6 +2445,8 @@ export interface components {
             is_audio: boolean;
             /** Is Gguf */
             is_gguf: boolean;
+            /** Is Lora */
+            is_lora: boolean;
             /** Is Vision */
             is_vision: boolean;
             ledger: components["schemas"]["LedgerInfo"];
@@ -2462,6 +2588,8 @@ export interface components {
         TokenizeRequest: {
             /** Add Special */
             add_special?: boolean | null;
+            /** Cancel Id */
+            cancel_id?: string | null;
             /** Content */
             content: string | (string | number)[];
             /** Model */
@@ -2535,6 +2663,15 @@ export interface components {
              */
             type: "tool_use";
         };
+        /**
+         * TranscriptionReply
+         * @description That of `json`; `text`, `srt` and `vtt` are texts.
+         */
+        TranscriptionReply: {
+            /** Text */
+            text: string;
+            usage: components["schemas"]["DurationUsage"];
+        };
         /** UnloadReply */
         UnloadReply: {
             /** Model */
@@ -2582,6 +2719,8 @@ export interface components {
         ValidateReply: {
             /** Audio Type */
             audio_type?: string | null;
+            /** Base Model */
+            base_model?: string | null;
             /** Display Name */
             display_name: string;
             /** Identifier */
@@ -2602,6 +2741,11 @@ export interface components {
             native_context_length: number;
             /** Stops */
             stops: string[];
+            /**
+             * Task
+             * @enum {string}
+             */
+            task: "chat" | "speech" | "transcription" | "embedding" | "rerank";
             /** Valid */
             valid: boolean;
             /** Warnings */
@@ -2619,6 +2763,57 @@ export interface components {
             msg: string;
             /** Error Type */
             type: string;
+        };
+        /**
+         * VerboseReply
+         * @description That of `verbose_json`.
+         */
+        VerboseReply: {
+            /** Duration */
+            duration: number;
+            /** Language */
+            language: string | null;
+            /** Segments */
+            segments?: components["schemas"]["Segment"][] | null;
+            /**
+             * Task
+             * @enum {string}
+             */
+            task: "transcribe" | "translate";
+            /** Text */
+            text: string;
+            usage: components["schemas"]["DurationUsage"];
+            /** Words */
+            words?: components["schemas"]["Word"][] | null;
+        };
+        /** Word */
+        Word: {
+            /** End */
+            end: number;
+            /** Start */
+            start: number;
+            /** Word */
+            word: string;
+        };
+        /**
+         * WorkerEnvironment
+         * @description Another torch environment, and the models that run in it: by any one of these.
+         */
+        WorkerEnvironment: {
+            /**
+             * Architectures
+             * @default []
+             */
+            architectures: string[];
+            /**
+             * Models
+             * @default []
+             */
+            models: string[];
+            /** Python */
+            python: string;
+            /** Transformers Version */
+            transformers_version?: string | null;
         };
         /** Message */
         eloquio__chat__messages__schema__Message: {
@@ -2740,6 +2935,106 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HTTPValidationError"];
+                };
+            };
+        };
+    };
+    transcribe_v1_audio_transcriptions_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /** Cancel Id */
+                    cancel_id?: string | null;
+                    /** Chunking Strategy */
+                    chunking_strategy?: string | null;
+                    /** File */
+                    file: string;
+                    /** Include[] */
+                    "include[]"?: string[];
+                    /** Language */
+                    language?: string | null;
+                    /** Model */
+                    model?: string | null;
+                    /** Prompt */
+                    prompt?: string | null;
+                    /**
+                     * Response Format
+                     * @default json
+                     * @enum {string}
+                     */
+                    response_format?: "json" | "text" | "srt" | "verbose_json" | "vtt";
+                    /**
+                     * Stream
+                     * @default false
+                     */
+                    stream?: boolean;
+                    /** Temperature */
+                    temperature?: number | null;
+                    /** Timestamp Granularities[] */
+                    "timestamp_granularities[]"?: ("segment" | "word")[];
+                };
+            };
+        };
+        responses: {
+            /** @description What is said, in the form that was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TranscriptionReply"] | components["schemas"]["VerboseReply"];
+                    "text/event-stream": unknown;
+                    "text/plain": unknown;
+                    "text/vtt": unknown;
+                };
+            };
+        };
+    };
+    translate_v1_audio_translations_post: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": {
+                    /** Cancel Id */
+                    cancel_id?: string | null;
+                    /** File */
+                    file: string;
+                    /** Model */
+                    model?: string | null;
+                    /** Prompt */
+                    prompt?: string | null;
+                    /**
+                     * Response Format
+                     * @default json
+                     * @enum {string}
+                     */
+                    response_format?: "json" | "text" | "srt" | "verbose_json" | "vtt";
+                    /** Temperature */
+                    temperature?: number | null;
+                };
+            };
+        };
+        responses: {
+            /** @description What is said, in the form that was asked for. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TranscriptionReply"] | components["schemas"]["VerboseReply"];
+                    "text/plain": unknown;
+                    "text/vtt": unknown;
                 };
             };
         };
@@ -3540,7 +3835,9 @@ export interface operations {
     create_run_v1_runs_post: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "idempotency-key"?: string | null;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3550,6 +3847,15 @@ export interface operations {
             };
         };
         responses: {
+            /** @description The run that has this Idempotency-Key already. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunCard"];
+                };
+            };
             /** @description Successful Response */
             201: {
                 headers: {

@@ -30,6 +30,10 @@ export const aModel = (changes: Partial<Schemas["ModelCard"]> = {}): Schemas["Mo
   size_bytes: 98 * MIB,
   memory: someMemory(),
   problem: null,
+  is_gguf: true,
+  is_lora: false,
+  base_model: null,
+  consents: [],
   ...changes,
 });
 
@@ -41,6 +45,7 @@ export const aLoadedModel = (
   is_vision: false,
   is_lora: false,
   is_gguf: true,
+  adapters: [],
   gguf_variant: "Q4_1",
   is_audio: false,
   audio_type: null,
@@ -102,6 +107,7 @@ export const aLedger = (changes: Partial<Schemas["LedgerInfo"]> = {}): Schemas["
 export const aStatus = (changes: Partial<Schemas["StatusReply"]> = {}): Schemas["StatusReply"] => ({
   active_model: SMOLLM,
   is_vision: false,
+  is_lora: false,
   is_gguf: true,
   gguf_variant: "Q4_1",
   is_audio: false,

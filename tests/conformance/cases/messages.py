@@ -143,6 +143,13 @@ def a_tool_is_used(target: Target) -> None:
 
 
 @case("tools")
+def a_tool_is_used_though_nothing_asks_for_it(target: Target) -> None:
+    message = valid(target.message(QUESTION, tools=TOOLS, tool_choice=NAMED, max_tokens=200))
+    assert [(block.type, block.name) for block in message.content] == [("tool_use", "weather")]
+    assert message.stop_reason == "tool_use"
+
+
+@case("tools")
 def a_streamed_tools_input_is_parsed(target: Target) -> None:
     asked = target.for_messages(shown.messages(), tools=TOOLS, tool_choice=NAMED, max_tokens=100)
     with target.anthropic.messages.stream(**asked) as stream:

@@ -53,6 +53,9 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown form": ({"response_format": {"type": "xml"}}, "response_format.type"),
     "a schema that is missing": ({"response_format": {"type": "json_schema"}}, "response_format"),
     "a choice without tools": ({"tool_choice": "required"}, "tool_choice"),
+    "an unknown form of reasoning": ({"reasoning_format": "x"}, "reasoning_format"),
+    "more messages than a template can take": ({"messages": user("Hi") * 4097}, "messages"),
+    "more tools than a template can take": ({"tools": TOOLS * 257}, "tools"),
     "an unknown choice of tools": ({"tools": TOOLS, "tool_choice": "maybe"}, "tool_choice"),
     "a choice that is not among the tools": (
         {"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "gamma"}}},
@@ -90,6 +93,7 @@ NOT_HERE: dict[str, tuple[dict[str, Any], str]] = {
     "spoken answers": ({"modalities": ["text", "audio"]}, "modalities"),
     "a search of the web": ({"web_search_options": {}}, "web_search_options"),
     "an answer that is stored": ({"store": True}, "store"),
+    "probabilities beside tools": ({"logprobs": True, "tools": TOOLS}, "logprobs"),
 }
 
 

@@ -172,6 +172,12 @@ def a_function_is_called_by_a_response(target: Target) -> None:
 
 
 @case("tools")
+def a_function_is_called_though_nothing_asks_for_it(target: Target) -> None:
+    response = valid(target.respond("Hello", tools=TOOLS, tool_choice=NAMED, max_output_tokens=200))
+    assert [(item.type, item.name) for item in response.output] == [("function_call", "weather")]
+
+
+@case("tools")
 def a_functions_output_goes_back(target: Target) -> None:
     fields: dict[str, Any] = {"tools": TOOLS, "max_output_tokens": 99}
     first = target.respond(shown.responses(), **fields, tool_choice=NAMED)

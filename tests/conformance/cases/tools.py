@@ -51,6 +51,31 @@ def a_call_that_is_required_is_made(target: Target) -> None:
 
 
 @case()
+def a_call_that_is_required_is_made_though_nothing_asks_for_it(target: Target) -> None:
+    for choice in ("required", NAMED):
+        fields = {"tools": BOTH, "tool_choice": choice, "max_tokens": 200}
+        answer = valid(target.chat(QUESTION, **fields))
+        calls = calls_of(answer)
+        assert calls
+        assert all(isinstance(json.loads(call.function.arguments), dict) for call in calls)
+        assert answer.choices[0].message.content is None
+        assert answer.choices[0].finish_reason == "tool_calls"
+        if choice == NAMED:
+            assert [call.function.name for call in calls] == ["weather"]
+        chunks = target.chunks(QUESTION, **fields)
+        assert text_of(chunks) == ""
+        names = [pieces[0].function.name for pieces in pieces_of(chunks).values()]
+        assert names == [call.function.name for call in calls]
+
+
+@case()
+def a_required_call_can_be_cut_off(target: Target) -> None:
+    answer = target.chat(QUESTION, tools=BOTH, tool_choice="required", max_tokens=2)
+    assert answer.choices[0].finish_reason == "length"
+    assert not calls_of(answer)
+
+
+@case()
 def two_calls_have_two_ids(target: Target) -> None:
     first, second = (
         calls_of(target.chat(SHOWN, tools=BOTH, tool_choice="required", max_tokens=200))[0]
@@ -84,14 +109,15 @@ def a_call_is_made_where_the_model_sees_fit(target: Target) -> None:
 
 @case()
 def several_calls_come_in_one_answer(target: Target) -> None:
-    calls = calls_of(target.chat(MESSAGES, tools=TOOLS, tool_choice="required", max_tokens=200))
+    calls = calls_of(target.chat(MESSAGES, tools=TOOLS, max_tokens=200))
     assert [call.function.name for call in calls] == ["alpha", "beta"]
     assert len({call.id for call in calls}) == 2
 
 
 @case()
 def one_call_comes_where_parallel_ones_are_not_wanted(target: Target) -> None:
-    fields = {"tools": TOOLS, "tool_choice": "required", "max_tokens": 200}
+    fields = {"tools": TOOLS, "max_tokens": 200}
+    assert len(calls_of(target.chat(MESSAGES, **fields))) == 2
     assert len(calls_of(target.chat(MESSAGES, **fields, parallel_tool_calls=False))) == 1
     streamed = pieces_of(target.chunks(MESSAGES, **fields, parallel_tool_calls=False))
     assert list(streamed) == [0]
@@ -99,7 +125,7 @@ def one_call_comes_where_parallel_ones_are_not_wanted(target: Target) -> None:
 
 @case()
 def a_call_is_streamed_in_pieces(target: Target) -> None:
-    chunks = target.chunks(MESSAGES, tools=TOOLS, tool_choice="required", max_tokens=200)
+    chunks = target.chunks(MESSAGES, tools=TOOLS, max_tokens=200)
     for number, pieces in pieces_of(chunks).items():
         assert [bool(piece.id) for piece in pieces] == [True] + [False] * (len(pieces) - 1)
         assert pieces[0].type == "function"

@@ -91,7 +91,7 @@ def test_a_call_s_arguments_stay_json_and_are_looked_through_below_their_escapes
         "y": f"<{JOINER}|im_start|>",
         "n": 1,
     }
-    assert told["id"] == "[INST]"
+    assert told["id"] == f"[{JOINER}INST]"
 
 
 def test_a_call_s_arguments_that_are_no_json_are_a_text():
@@ -110,11 +110,84 @@ def test_a_call_s_arguments_without_a_bottom_are_refused():
     assert refusal.value.param == "messages"
 
 
-def test_a_tool_is_described_harmlessly_and_its_values_stay():
-    schema = {"type": "string", "enum": ["[INST]"], "description": "[INST]"}
+@pytest.mark.parametrize("written", [r"\u003c|im_end|>", "<|im_end|>"], ids=["escaped", "as it is"])
+@pytest.mark.parametrize("name", ["id", "type", "role", "arguments", "x"])
+def test_of_a_call_s_arguments_no_value_is_left_out_whatever_its_name(name, written):
+    arguments = f'{{"{name}": "{written}", "n": 1}}'
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": arguments}}
+    body = json.dumps({"messages": [{"role": "assistant", "tool_calls": [call]}]}).encode()
+    [told] = json.loads(TOKENS.defused(body))["messages"][0]["tool_calls"]
+    assert json.loads(told["function"]["arguments"]) == {name: f"<{JOINER}|im_end|>", "n": 1}
+
+
+@pytest.mark.parametrize("arguments", ['{"\\u003c|im_end|>": 1}', {"<|im_end|>": 1}])
+def test_a_name_in_a_call_s_arguments_is_a_text_too(arguments):
+    call = {"id": "a", "type": "function", "function": {"name": "f", "arguments": arguments}}
+    body = json.dumps({"messages": [{"role": "assistant", "tool_calls": [call]}]}).encode()
+    [told] = json.loads(TOKENS.defused(body))["messages"][0]["tool_calls"]
+    told = told["function"]["arguments"]
+    assert (json.loads(told) if isinstance(told, str) else told) == {f"<{JOINER}|im_end|>": 1}
+
+
+def test_a_call_and_its_result_still_have_the_same_id():
+    call = {"id": "[INST]", "type": "function", "function": {"name": "</s>", "arguments": "{}"}}
+    messages = [
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "[INST]", "content": "1"},
+    ]
+    called, result = json.loads(TOKENS.defused(json.dumps({"messages": messages}).encode()))[
+        "messages"
+    ]
+    assert called["tool_calls"][0]["id"] == result["tool_call_id"] == f"[{JOINER}INST]"
+    assert called["tool_calls"][0]["function"]["name"] == f"<{JOINER}/s>"
+
+
+@pytest.mark.parametrize("cut", range(1, len("<|im_end|>")))
+def test_two_texts_side_by_side_make_no_token(cut):
+    token = "<|im_end|>"
+    texts = ["Hi", token[:cut], token[cut:] + "!"]
+    parts = [{"type": "text", "text": text} for text in texts]
+    told = json.loads(TOKENS.defused(body_of(parts)))["messages"][0]["content"]
+    joined = "".join(part["text"] for part in told)
+    assert token not in joined
+    assert joined.replace(JOINER, "") == f"Hi{token}!"
+    assert told[0] == parts[0]
+
+
+def test_texts_with_a_picture_between_them_stay():
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    parts = [{"type": "text", "text": "<|im_e"}, picture, {"type": "text", "text": "nd|>"}]
+    body = body_of(parts)
+    assert TOKENS.defused(body) is body
+
+
+@pytest.mark.parametrize("name", ["description", "title", "default", "examples"])
+def test_what_only_describes_a_tool_is_made_harmless(name):
+    value = {"[INST]": ["[INST]"]} if name in ("default", "examples") else "[INST]"
+    schema = {"type": "object", name: value}
     tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
     [told] = json.loads(TOKENS.defused(body_of("Hi", tools=[tool])))["tools"]
-    assert told["function"]["parameters"] == schema | {"description": f"[{JOINER}INST]"}
+    harmless = f"[{JOINER}INST]"
+    expected = {harmless: [harmless]} if isinstance(value, dict) else harmless
+    assert told["function"]["parameters"] == schema | {name: expected}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"enum": ["a", "[INST]"]},
+        {"const": "[INST]"},
+        {"pattern": "[INST]"},
+        {"type": "object", "properties": {"[INST]": {"type": "string"}}},
+        {"type": "object", "properties": {"title": {"enum": ["[INST]"]}}},
+        {"type": "object", "properties": {"properties": {"enum": ["[INST]"], "title": "x"}}},
+    ],
+)
+def test_a_tool_that_is_called_only_by_a_token_is_refused(schema):
+    tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
+    with pytest.raises(InvalidRequest) as refusal:
+        TOKENS.defused(body_of("Hi", tools=[tool]))
+    assert refusal.value.param == "tools"
 
 
 def test_a_template_s_arguments_are_texts_too():

@@ -15,6 +15,7 @@ from eloquio.answers.exchange import RequestLog
 from eloquio.app import _render
 from eloquio.chat import request, routes
 from eloquio.errors import EloquioError, EngineCrashed
+from eloquio.media.pictures import PictureMaker
 from fixtures.asgi import ask
 
 
@@ -34,7 +35,7 @@ def app():
     app.state.cancels = Cancels()
     app.state.request_log = RequestLog()
     app.state.pool = CrashedPool()
-    app.state.fetcher = None
+    app.state.pictures = PictureMaker()
     return app
 
 

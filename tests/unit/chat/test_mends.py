@@ -1,12 +1,12 @@
 """What is mended in a request that is right, and what stays as it came."""
 
 import copy
-import json
 
 import pytest
 
 from eloquio.chat import mends
 from eloquio.chat.completions.schema import CompletionRequest
+from eloquio.chat.forced_calls import response_format
 from eloquio.chat.schema import ChatRequest
 from fixtures.calling import TOOLS
 
@@ -88,6 +88,7 @@ def test_a_schema_beside_json_object_is_kept():
 def test_of_the_tools_the_chosen_one_is_left_and_required():
     choice = {"type": "function", "function": {"name": "beta"}}
     changed = mended(tools=TOOLS, tool_choice=choice)
+    assert changed.pop("response_format") == response_format(TOOLS[1:], is_one=True)
     assert changed == {
         "tools": TOOLS[1:],
         "tool_choice": "required",
@@ -95,12 +96,19 @@ def test_of_the_tools_the_chosen_one_is_left_and_required():
     }
 
 
+@pytest.mark.parametrize("is_one", [True, False])
+def test_a_required_call_is_described_by_a_schema(is_one):
+    changed = mended(tools=TOOLS, tool_choice="required", parallel_tool_calls=not is_one)
+    assert changed == {"response_format": response_format(TOOLS, is_one=is_one)}
+
+
 def test_tools_that_may_not_be_called_are_left_out():
     assert mended(tools=TOOLS, tool_choice="none") == {"tools": None, "tool_choice": None}
 
 
 def test_the_chosen_tokens_probability_is_asked_for_without_alternatives_too():
-    assert mended(logprobs=True) == {"top_logprobs": 1}
+    for fields in ({"logprobs": True}, {"logprobs": True, "top_logprobs": 0}):
+        assert mended(**fields) == {"top_logprobs": 1, "n_probs": 1}
     assert mended(logprobs=True, top_logprobs=3) == {}
 
 
@@ -133,71 +141,3 @@ def test_a_reply_without_a_text_gets_one(reply, content):
 )
 def test_any_other_reply_stays_as_it_came(reply):
     assert mended(messages=[USER, {"role": "assistant"} | reply, USER]) == {}
-
-
-# One call -------------------------------------------------------------------------------------
-
-
-def chunk(delta, finish_reason=None):
-    return {"id": "a", "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}]}
-
-
-def calls(*indexes):
-    return {"tool_calls": [{"index": index, "function": {"arguments": "{"}} for index in indexes]}
-
-
-@pytest.mark.parametrize(
-    "kept",
-    [
-        chunk({"role": "assistant", "content": None}),
-        chunk({"content": "Well."}),
-        chunk(calls(0)),
-        chunk({}, "tool_calls"),
-        {"choices": [], "usage": {"total_tokens": 3}},
-    ],
-)
-def test_what_holds_no_second_call_is_the_same_chunk(kept):
-    assert mends.with_one_call(kept) is kept
-
-
-def test_a_chunk_of_the_second_call_alone_is_dropped():
-    assert mends.with_one_call(chunk(calls(1))) is None
-
-
-def test_from_a_chunk_of_two_calls_the_second_is_taken_and_nothing_else():
-    given = chunk({"content": "x"} | calls(0, 1), "tool_calls")
-    before = copy.deepcopy(given)
-    assert mends.with_one_call(given) == chunk({"content": "x"} | calls(0), "tool_calls")
-    assert given == before
-
-
-def test_an_end_is_told_though_it_came_with_the_second_call():
-    assert mends.with_one_call(chunk(calls(1), "tool_calls")) == chunk({}, "tool_calls")
-
-
-@pytest.mark.parametrize(
-    ("fields", "one"),
-    [
-        ({}, False),
-        ({"parallel_tool_calls": True}, False),
-        ({"parallel_tool_calls": False}, True),
-        ({"tool_choice": {"type": "function", "function": {"name": "beta"}}}, True),
-        ({"tool_choice": "required"}, False),
-    ],
-)
-def test_one_call_is_asked_for_by_its_field_or_by_a_name(fields, one):
-    request = ChatRequest.model_validate({"messages": [USER], "tools": TOOLS} | fields)
-    assert mends.takes_one_call(request) is one
-
-
-def test_of_a_block_the_events_of_the_first_call_and_of_the_end_are_left():
-    chunks = [chunk(calls(0)), chunk(calls(1)), chunk({}, "tool_calls")]
-    block = b"".join(b"data: %s\n\n" % json.dumps(told).encode() for told in chunks)
-    left = mends.one_call_of(block).decode().split("\n\n")
-    assert left.pop() == ""
-    assert [json.loads(event.removeprefix("data: ")) for event in left] == [chunks[0], chunks[2]]
-
-
-def test_a_block_without_calls_is_the_same_bytes():
-    block = b'data: {"choices":[{"delta":{"content":"\\u00e9"}}]}\n\n: still there\n\n'
-    assert mends.one_call_of(block) is block

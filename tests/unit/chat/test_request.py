@@ -11,6 +11,7 @@ from eloquio.chat.asking import asked_again, streamed
 from eloquio.chat.request import asked_of
 from eloquio.chat.schema import ChatRequest
 from eloquio.errors import InvalidImage, NotImplementedHere, RemoteMediaRefused
+from eloquio.media.pictures import PictureMaker
 
 pytestmark = pytest.mark.anyio
 
@@ -20,7 +21,7 @@ ALWAYS = {"stream": True, "return_progress": True, "stream_options": {"include_u
 
 async def asked(**fields):
     body = json.dumps({"messages": MESSAGES} | fields).encode()
-    return await asked_of(ChatRequest.model_validate_json(body), body, None)
+    return await asked_of(ChatRequest.model_validate_json(body), body, PictureMaker())
 
 
 def picture():
@@ -35,7 +36,7 @@ def image_part(url):
 
 async def test_a_plain_body_is_passed_on_as_it_came_but_for_the_stream():
     body = b'{ "messages":[{"role":"user","content":"\\u00e9"}],\n"seed": 1, "unknown": {} }\n'
-    told = await asked_of(ChatRequest.model_validate_json(body), body, None)
+    told = await asked_of(ChatRequest.model_validate_json(body), body, PictureMaker())
     assert told.body.startswith(body.rstrip()[:-1] + b",")
     assert json.loads(told.body) == json.loads(body) | ALWAYS
 
@@ -80,26 +81,39 @@ async def test_what_is_no_picture_is_refused():
         await asked(image_base64="no base64!")
 
 
+async def test_what_isnt_built_is_refused_by_its_name():
+    with pytest.raises(NotImplementedHere) as refusal:
+        await asked(enable_tools=True)
+    assert refusal.value.param == "enable_tools"
+
+
+def sound_part(data="aGk=", container="wav"):
+    return {"type": "input_audio", "input_audio": {"data": data, "format": container}}
+
+
+async def test_sound_stays_in_its_place_and_is_counted():
+    content = [{"type": "text", "text": "What is said?"}, sound_part()]
+    told = await asked(messages=[{"role": "user", "content": content}])
+    assert told.sounds == asked_again("m", told.body).sounds == 1
+    assert json.loads(told.body)["messages"][0]["content"] == content
+
+
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {"enable_tools": True},
-        {"use_adapter": "name"},
-        {"use_adapter": True},
-        {"audio_base64": "aGk="},
-    ],
+    ("audio_base64", "container"),
+    [("aGk=", "wav"), ("data:audio/webm;codecs=opus;base64,aGk=", "webm")],
 )
-async def test_what_isnt_built_is_refused_by_its_name(fields):
-    with pytest.raises(NotImplementedHere) as refusal:
-        await asked(**fields)
-    assert refusal.value.param == next(iter(fields))
+async def test_a_sound_beside_the_messages_comes_before_the_last_text(audio_base64, container):
+    told = await asked(audio_base64=audio_base64)
+    fields = json.loads(told.body)
+    assert "audio_base64" not in fields
+    assert fields["messages"][-1]["content"][0] == sound_part(container=container)
 
 
-async def test_sound_in_a_message_is_refused_by_its_place():
-    sound = {"type": "input_audio", "input_audio": {"data": "aGk=", "format": "wav"}}
-    with pytest.raises(NotImplementedHere) as refusal:
-        await asked(messages=[{"role": "user", "content": [sound]}])
-    assert refusal.value.param == "messages.0.content"
+@pytest.mark.parametrize("use_adapter", [True, False, "style"])
+async def test_the_adapter_goes_to_the_engine_as_it_was_asked_for(use_adapter):
+    told = await asked(use_adapter=use_adapter)
+    assert told.adapter == asked_again("m", told.body).adapter == use_adapter
+    assert json.loads(told.body)["use_adapter"] == use_adapter
 
 
 async def test_what_isnt_built_may_be_switched_off():

@@ -137,6 +137,9 @@ def test_messages_that_are_none_are_refused(messages, param):
         ("parallel_tool_calls", "no"),
         ("reasoning_effort", "huge"),
         ("use_adapter", 3),
+        ("reasoning_format", "x"),
+        ("chat_template_kwargs", "x"),
+        ("tools", [TOOLS[0]] * 513),
         ("cancel_id", ""),
         ("cancel_id", "a" * 129),
         ("functions", []),
@@ -158,6 +161,7 @@ def test_a_field_that_is_wrong_is_refused_by_its_name(name, value):
         {"logprobs": False, "top_logprobs": 0},
         {"tools": TOOLS, "tool_choice": {"type": "function", "function": {"name": "gamma"}}},
         {"max_tokens": 5, "max_completion_tokens": 6},
+        {"tools": TOOLS, "tool_choice": "required", "reasoning_format": "none"},
     ],
 )
 def test_fields_that_do_not_fit_together_are_refused(fields):
@@ -175,6 +179,7 @@ def test_fields_that_do_not_fit_together_are_refused(fields):
         {"verbosity": "low"},
         {"tools": [{"type": "custom", "custom": {"name": "a"}}]},
         {"tools": TOOLS, "tool_choice": {"type": "allowed_tools", "allowed_tools": {}}},
+        {"logprobs": True, "tools": TOOLS},
     ],
 )
 def test_what_no_local_model_can_do_is_refused_and_never_ignored(fields):
@@ -200,6 +205,40 @@ def test_what_json_cannot_carry_is_refused(fields, param):
     with pytest.raises(InvalidRequest) as refusal:
         request(**fields)
     assert refusal.value.param == param
+
+
+CALL = {"id": "a", "type": "function", "function": {"name": "alpha", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        ["not even a message"] * 4097,
+        [USER] * 4097,
+        [USER, {"role": "assistant", "tool_calls": [CALL] * 4095}],
+    ],
+)
+def test_more_messages_and_calls_than_a_template_can_take_are_refused(messages):
+    with pytest.raises(InvalidRequest, match="4097 messages and calls") as refusal:
+        request(messages=messages)
+    assert refusal.value.param == "messages"
+
+
+def test_as_many_as_it_can_take_are_taken():
+    request(messages=[USER] * 4096)
+    request(messages=[USER, {"role": "assistant", "tool_calls": [CALL] * 4094}])
+
+
+def test_probabilities_beside_tools_that_may_not_be_called_are_taken():
+    request(logprobs=True, tools=TOOLS, tool_choice="none")
+
+
+@pytest.mark.parametrize("name", ["audio", "store", "verbosity", "web_search_options"])
+def test_what_is_refused_says_why_and_what_to_do(name):
+    with pytest.raises(NotImplementedHere) as refusal:
+        request(**{name: "high"})
+    assert refusal.value.message.startswith(f"{name} isn't supported. ")
+    assert name in refusal.value.next_step
 
 
 def test_a_picture_is_not_copied():

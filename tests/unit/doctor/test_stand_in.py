@@ -27,7 +27,7 @@ def test_the_smallest_model_is_listed_with_the_projector_beside_it(tmp_path):
     projector = gguf_file.write_projector(tmp_path / "shelf" / "mmproj-a.gguf")
     settings = Settings(home=tmp_path, hf_home=tmp_path / "hf")
     [entry] = Catalog(settings, lambda: (tmp_path / "shelf",)).scan()
-    assert (entry.id, entry.problem, entry.projector) == ("a", None, projector)
+    assert (entry.id, entry.problem, entry.files.projector) == ("a", None, projector)
 
 
 def test_a_word_that_no_stand_in_knows_is_an_error(tmp_path):

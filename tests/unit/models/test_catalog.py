@@ -14,8 +14,9 @@ from eloquio.errors import (
     ModelShardMissing,
     NotAModelFile,
 )
-from eloquio.models import catalog as catalog_module
-from eloquio.models.catalog import Catalog, ModelEntry
+from eloquio.models import gguf_entries
+from eloquio.models.catalog import Catalog
+from eloquio.models.entry import ModelEntry
 from eloquio.models.gguf import GgufHeader, read_header
 from eloquio.settings import Settings
 from fixtures.gguf_files import (
@@ -66,7 +67,7 @@ def test_a_built_in_model_comes_first_under_its_own_name(
     assert builtin.source == "builtin"
     assert builtin.display_name == "SmolLM2 135M Instruct"
     assert builtin.path == path
-    assert builtin.quant == "Q4_1"
+    assert builtin.variant == "Q4_1"
     assert builtin.size_bytes == path.stat().st_size
     assert builtin.created == 1_700_000_000
     assert builtin.task == "chat"
@@ -96,7 +97,7 @@ def test_an_id_follows_the_layout_of_the_folders(
 
     entry = only(catalog)
 
-    assert (entry.id, entry.quant, entry.source) == (model_id, quant, "folder")
+    assert (entry.id, entry.variant, entry.source) == (model_id, quant, "folder")
 
 
 def test_without_a_quant_anywhere_the_file_itself_names_the_variant(
@@ -105,7 +106,7 @@ def test_without_a_quant_anywhere_the_file_itself_names_the_variant(
     write_model(folder / "org/repo/unnamed.gguf", file_type=None)
 
     assert only(catalog).id == "org/repo:unnamed"
-    assert only(catalog).quant is None
+    assert only(catalog).variant is None
 
 
 def test_ids_that_would_collide_get_another_name_in_a_fixed_order(
@@ -199,7 +200,7 @@ def test_shards_are_one_model_with_their_sizes_added(catalog: Catalog, folder: P
 
     assert entry.id == "org/repo:Q4_0"
     assert entry.path == shards[0]
-    assert entry.shards == shards
+    assert entry.files.shards == shards
     assert entry.size_bytes == sum(shard.stat().st_size for shard in shards)
     assert entry.weights_bytes == sum(read_header(shard).weights_bytes for shard in shards)
     assert entry.problem is None
@@ -260,8 +261,8 @@ def test_the_finest_projector_of_the_folder_comes_along_and_isnt_listed(
     finest = write_projector(folder / "org/repo/mmproj-model-f16.gguf")
 
     entries = catalog.scan()
-    assert [entry.projector for entry in entries] == [finest, finest]
-    assert {entry.projector_bytes for entry in entries} == {finest.stat().st_size}
+    assert [entry.files.projector for entry in entries] == [finest, finest]
+    assert {entry.files.projector_bytes for entry in entries} == {finest.stat().st_size}
 
 
 def test_each_model_gets_the_projector_named_like_it(catalog: Catalog, folder: Path) -> None:
@@ -270,7 +271,7 @@ def test_each_model_gets_the_projector_named_like_it(catalog: Catalog, folder: P
     small = write_projector(folder / "mmproj-gemma-3-4b-it-f16.gguf")
     large = write_projector(folder / "mmproj-gemma-3-12b-it-f16.gguf")
 
-    projectors = {entry.id: entry.projector for entry in catalog.scan()}
+    projectors = {entry.id: entry.files.projector for entry in catalog.scan()}
 
     assert projectors == {
         "gemma-3-4b-it-Q4_0": small,
@@ -283,7 +284,7 @@ def test_a_projector_of_another_folder_stays_there(catalog: Catalog, folder: Pat
     write_model(folder / "a" / "model.gguf")
     write_projector(folder / "b" / "mmproj.gguf")
 
-    assert only(catalog).projector is None
+    assert only(catalog).files.projector is None
 
 
 def test_a_projector_is_known_by_its_header_whatever_it_is_called(
@@ -292,7 +293,7 @@ def test_a_projector_is_known_by_its_header_whatever_it_is_called(
     write_model(folder / "model.gguf")
     projector = write_projector(folder / "eyes.gguf")
 
-    assert only(catalog).projector == projector
+    assert only(catalog).files.projector == projector
     with pytest.raises(ModelKindUnsupported, match=r"eyes\.gguf is a projector"):
         catalog.resolve(str(projector))
 
@@ -301,7 +302,7 @@ def test_a_projector_is_known_by_its_header_whatever_it_is_called(
 
 
 def test_a_header_is_read_again_only_when_its_file_changed(
-    catalog: Catalog, folder: Path, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
 
@@ -309,7 +310,8 @@ def test_a_header_is_read_again_only_when_its_file_changed(
         read.append(path.name)
         return read_header(path)
 
-    monkeypatch.setattr(catalog_module, "read_header", counting)
+    monkeypatch.setattr(gguf_entries, "read_header", counting)
+    catalog = Catalog(settings, lambda: [folder])
     write_model(folder / "stays.gguf")
     whole = write_model(folder / "changes.gguf")
     content = whole.read_bytes()

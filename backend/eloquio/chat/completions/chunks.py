@@ -9,6 +9,7 @@ from typing import Any
 
 from eloquio.answers.exchange import Exchange
 from eloquio.chat.completions.schema import CompletionRequest
+from eloquio.chat.usage import Usage
 
 
 class CompletionChunks:
@@ -20,9 +21,8 @@ class CompletionChunks:
         self._prompts = request.prompts()
         self._begun: set[int] = set()
         self._text_lengths: dict[int, int] = {}
-        self._prompt_tokens: dict[int, int] = {}
-        self._cached_tokens = 0
-        self._completion_tokens = 0
+        self._counted_prompts: set[int] = set()
+        self._usage = Usage()
         self._last: dict[str, Any] = {}
 
     def feed(self, chunk: dict[str, Any]) -> dict[str, Any] | None:
@@ -34,20 +34,14 @@ class CompletionChunks:
         timeline.prompt_ms = timings.get("prompt_ms") or timeline.prompt_ms
         choices = [self._mended(choice) for choice in chunk.get("choices") or ()]
         if isinstance(usage, Mapping) and choices:
-            self._count(choices[0]["index"], usage)
+            self._count(choices[0]["index"], Usage.of(usage))
         if not any(_says_something(choice) for choice in choices):
             return None
         return chunk | {"choices": choices}
 
     def usage(self) -> dict[str, Any]:
         """Of all choices; each prompt counts once, however many completions it has."""
-        prompt_tokens = sum(self._prompt_tokens.values())
-        return {
-            "prompt_tokens": prompt_tokens,
-            "completion_tokens": self._completion_tokens,
-            "total_tokens": prompt_tokens + self._completion_tokens,
-            "prompt_tokens_details": {"cached_tokens": self._cached_tokens},
-        }
+        return self._usage.of_chat()
 
     def usage_chunk(self) -> dict[str, Any]:
         """The last of the stream, where it is asked for."""
@@ -69,13 +63,13 @@ class CompletionChunks:
         choices = [folded[i] | {"text": "".join(folded[i]["text"])} for i in sorted(folded)]
         return self._last | {"choices": choices, "usage": usage} | self._exchange.traced()
 
-    def _count(self, index: int, usage: Mapping[str, Any]) -> None:
-        self._completion_tokens += usage.get("completion_tokens") or 0
+    def _count(self, index: int, usage: Usage) -> None:
+        """Each choice tells of its whole prompt, as the others of that prompt do."""
         prompt = index // (self._request.n or 1)
-        if prompt not in self._prompt_tokens:
-            self._prompt_tokens[prompt] = usage.get("prompt_tokens") or 0
-            details = usage.get("prompt_tokens_details") or {}
-            self._cached_tokens += details.get("cached_tokens") or 0
+        if prompt in self._counted_prompts:
+            usage = Usage(completion=usage.completion)
+        self._counted_prompts.add(prompt)
+        self._usage += usage
 
     def _mended(self, choice: Mapping[str, Any]) -> dict[str, Any]:
         index, text = choice.get("index", 0), choice.get("text") or ""

@@ -11,14 +11,16 @@ from starlette.responses import Response
 from eloquio import sse
 from eloquio.answers.answer import Answer, StreamedAnswer, WholeAnswer
 from eloquio.answers.exchange import Exchange
-from eloquio.chat import generation, mends
+from eloquio.chat import bodies, generation, mends
 from eloquio.chat.asking import Asked, at_once, streamed
 from eloquio.chat.completions.chunks import CompletionChunks
 from eloquio.chat.completions.schema import CompletionRequest
 
-router = APIRouter(tags=["completions"])
+router = APIRouter(tags=["completions"], route_class=bodies.JsonRoute)
 
 _REPLIES = sse.described("A completion, or its chunks as an event stream.", "application/json")
+# What a token adds to the reply at most: itself and twenty alternatives to it.
+_CHUNK_BYTES = 1000
 
 
 @router.post("/completions", response_class=Response, status_code=200, responses=_REPLIES)
@@ -73,4 +75,5 @@ async def _completion(
 ) -> bytes:
     async with aclosing(told):
         all_told = [chunk async for some in told for chunk in some]
-    return json.dumps(chunks.whole(all_told)).encode()
+    reply = chunks.whole(all_told)
+    return await bodies.beside(len(all_told) * _CHUNK_BYTES, bodies.written, reply)

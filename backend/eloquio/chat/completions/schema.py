@@ -77,13 +77,20 @@ class CompletionRequest(BaseModel):
                 param="stream_options",
             )
         if self.suffix:
-            raise _cannot("suffix", "Filling in before a suffix")
+            raise _unsupported(
+                "suffix", "A text is continued at its end, not filled in before one."
+            )
         if self.best_of not in (None, self.n or 1):
-            raise _cannot("best_of", "Choosing the best of more completions than are answered")
+            raise _unsupported(
+                "best_of", "All completions are answered, and none is chosen for you."
+            )
         if self.echo and self.logprobs is not None:
-            raise _cannot("echo", "The prompt's own probabilities")
+            raise _unsupported(
+                "echo",
+                "With logprobs it asks for those of the prompt, which the engine doesn't tell.",
+            )
         if self.echo and not all(isinstance(prompt, str) for prompt in self.prompts()):
-            raise _cannot("echo", "A prompt of tokens, said again as a text,")
+            raise _unsupported("echo", "A prompt of tokens isn't said again as a text.")
         return self
 
     def prompts(self) -> list[Any]:
@@ -91,7 +98,7 @@ class CompletionRequest(BaseModel):
         return [self.prompt] if _is_prompt(self.prompt) else list(self.prompt)
 
 
-def _cannot(field: str, what: str) -> NotImplementedHere:
+def _unsupported(field: str, why: str) -> NotImplementedHere:
     return NotImplementedHere(
-        f"{what} can't be had here.", param=field, next_step=f"Leave {field} out."
+        f"{field} isn't supported. {why}", param=field, next_step=f"Leave {field} out."
     )

@@ -168,13 +168,13 @@ def _refuse_wrong_block(block: Block, role: str, path: str) -> None:
             pass
         case UnservedBlock():
             raise NotImplementedHere(
-                f"A block of the type {block.type} can't be read here.",
+                f"A block of the type {block.type} can't be read by a local model.",
                 param=path,
                 next_step="Send what it holds as text, or leave it out.",
             )
         case ImageBlock(source=FileSource()):
             raise NotImplementedHere(
-                "Files aren't kept here.",
+                "Files aren't stored.",
                 param=f"{path}.source",
                 next_step="Send the picture itself, in base64.",
             )

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from eloquio.chat.messages.stream import Event
+from eloquio.chat.named_events import Event
 from eloquio.errors import EngineFault
 
 

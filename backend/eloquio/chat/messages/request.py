@@ -33,11 +33,11 @@ NAMES = {
 }
 # Named by Anthropic, had there only, and why.
 _NOT_HERE = {
-    "container": "There are no containers here.",
-    "context_management": "A conversation isn't edited here.",
-    "diagnostics": "What its cache did isn't told here.",
+    "container": "Tools don't run in containers of Anthropic's.",
+    "context_management": "A conversation isn't edited: the model reads all of it.",
+    "diagnostics": "Nothing is told of what a cache did.",
     "inference_geo": "Everything is computed on this machine.",
-    "mcp_servers": "MCP servers can't be asked from here.",
+    "mcp_servers": "MCP servers aren't asked by Eloquio: offer their tools as your own.",
 }
 
 
@@ -109,7 +109,8 @@ def _custom_tools(request: Prompt) -> Sequence[CustomTool]:
         path = f"tools.{position}"
         if isinstance(tool, AnthropicTool):
             raise NotImplementedHere(
-                f"The tool {tool.type} is Anthropic's own and can't be had here.",
+                f"The tool {tool.type} is Anthropic's own: it isn't run here, nor known to "
+                "local models.",
                 param=path,
                 next_step="Send a tool of your own that does it, with its input_schema.",
             )
@@ -166,7 +167,7 @@ def _output(config: OutputConfig) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if config.effort == "max":
         raise NotImplementedHere(
-            "Models here know no effort beyond xhigh.",
+            "Local models know no effort beyond xhigh.",
             param="output_config.effort",
             next_step="Send xhigh, or leave it out.",
         )
@@ -188,7 +189,7 @@ def _refuse_what_is_not_here(request: Prompt) -> None:
             raise NotImplementedHere(why, param=name, next_step=f"Leave {name} out.")
     if request.speed == "fast":
         raise NotImplementedHere(
-            "A model has one speed here.", param="speed", next_step="Leave speed out."
+            "A local model has one speed.", param="speed", next_step="Leave speed out."
         )
 
 

@@ -10,18 +10,20 @@ from starlette.responses import Response
 from eloquio import sse
 from eloquio.answers.answer import Answer, StreamedAnswer, WholeAnswer
 from eloquio.answers.exchange import Exchange
+from eloquio.chat import bodies
 from eloquio.chat.asking import AskedLater
 from eloquio.chat.generation import chunks, count_tokens
 from eloquio.chat.messages.reply import message_of
 from eloquio.chat.messages.request import NAMES, chat_body, prompt_body
 from eloquio.chat.messages.schema import DisabledThinking, MessageRequest, Prompt, TokenCount
-from eloquio.chat.messages.stream import Event, MessageEvents, encoded
+from eloquio.chat.messages.stream import MessageEvents
+from eloquio.chat.named_events import Event, encoded, stream_of
 from eloquio.chat.translated import asking, named_as
 from eloquio.engines.pool import Pool
 from eloquio.errors import EloquioError
 from eloquio.errors.anthropic import body_of
 
-router = APIRouter(tags=["messages"])
+router = APIRouter(tags=["messages"], route_class=bodies.JsonRoute)
 
 _REPLIES = sse.described("A message, or the events that tell how it grows.", "application/json")
 
@@ -30,14 +32,14 @@ _REPLIES = sse.described("A message, or the events that tell how it grows.", "ap
 async def create_message(body: MessageRequest, request: Request) -> Answer:
     """Anthropic's messages."""
     exchange = Exchange.of(request, is_stream=bool(body.stream), cancel_id=body.cancel_id)
-    asked = asking(chat_body(body), NAMES, request.app.state.fetcher)
+    asked = asking(chat_body(body), NAMES, request.app.state.pictures)
     events = _events(request.app.state.pool, asked, exchange, _events_of(body))
     if not body.stream:
         return WholeAnswer(request, exchange, lambda: _message(events))
     return StreamedAnswer(
         request,
         exchange,
-        _encoded(events),
+        stream_of(events),
         end=b"",
         error_event=lambda error: _error_event(error, exchange.id),
     )
@@ -49,7 +51,7 @@ async def create_message(body: MessageRequest, request: Request) -> Answer:
 async def count_message_tokens(body: Prompt, request: Request) -> Answer:
     """How many tokens the model would read, its template's own among them."""
     exchange = Exchange.of(request)
-    asked = asking(prompt_body(body), NAMES, request.app.state.fetcher)
+    asked = asking(prompt_body(body), NAMES, request.app.state.pictures)
     pool: Pool = request.app.state.pool
     return WholeAnswer(request, exchange, lambda: _count(pool, asked, exchange))
 
@@ -77,15 +79,9 @@ async def _events(
                 if new := [event for chunk in some for event in events.feed(chunk)]:
                     yield new
                 if events.is_over:
-                    exchange.finish_reason, exchange.usage = "stop", events.tokens.as_chat_usage()
+                    exchange.finish_reason, exchange.usage = "stop", events.usage.of_chat()
                     break
     yield events.end(**exchange.traced())
-
-
-async def _encoded(events: AsyncGenerator[list[Event]]) -> AsyncGenerator[bytes]:
-    async with aclosing(events):
-        async for some in events:
-            yield encoded(some)
 
 
 async def _message(events: AsyncGenerator[list[Event]]) -> bytes:
@@ -95,7 +91,7 @@ async def _message(events: AsyncGenerator[list[Event]]) -> bytes:
 
 
 def _error_event(error: EloquioError, request_id: str) -> bytes:
-    return encoded([body_of(error, request_id)])
+    return encoded(body_of(error, request_id))
 
 
 async def _count(pool: Pool, asked: AskedLater, exchange: Exchange) -> bytes:

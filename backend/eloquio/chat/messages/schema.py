@@ -7,13 +7,25 @@ What isn't known is refused, as Anthropic does. Hints that change no answer here
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+)
+from pydantic_core import PydanticCustomError
 
+from eloquio.chat.field_types import MOST_TOOLS, WholeNumber, few_enough
+
+_MOST_OF_STOPS = 8192
 _Hint = dict[str, Any] | None
 
 
 class _Shape(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 # Content -------------------------------------------------------------------------------------
@@ -76,7 +88,7 @@ class RedactedThinkingBlock(_Shape):
 class UnservedBlock(BaseModel):
     """Content that Anthropic knows and nothing here can read."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", strict=True)
 
     type: Literal[
         "bash_code_execution_tool_result",
@@ -153,7 +165,7 @@ class CustomTool(_Shape):
 class AnthropicTool(BaseModel):
     """A tool that Anthropic runs, or has taught its own models."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", strict=True)
 
     type: str
 
@@ -199,7 +211,7 @@ Display = Literal["summarized", "omitted"] | None
 
 class EnabledThinking(_Shape):
     type: Literal["enabled"]
-    budget_tokens: int = Field(ge=1024)
+    budget_tokens: WholeNumber = Field(ge=1024)
     display: Display = None
 
 
@@ -219,7 +231,7 @@ Thinking = Annotated[
 
 class JsonFormat(_Shape):
     # `schema` is the name of something else in pydantic.
-    model_config = ConfigDict(extra="forbid", serialize_by_alias=True)
+    model_config = ConfigDict(serialize_by_alias=True)
 
     type: Literal["json_schema"]
     json_schema: dict[str, Any] = Field(alias="schema")
@@ -230,6 +242,20 @@ class OutputConfig(_Shape):
     format: JsonFormat | None = None
 
 
+def _short_together(stops: list[str]) -> list[str]:
+    if sum(map(len, stops)) > _MOST_OF_STOPS:
+        raise PydanticCustomError(
+            "stop_sequences", f"Together they may have {_MOST_OF_STOPS} characters"
+        )
+    return stops
+
+
+StopSequences = Annotated[
+    list[Annotated[str, Field(min_length=1)]],
+    Field(max_length=1000),
+    AfterValidator(_short_together),
+]
+
 # Requests ------------------------------------------------------------------------------------
 
 
@@ -238,9 +264,9 @@ class Prompt(_Shape):
 
     model: str | None = None
     """Missing: the model that was loaded last."""
-    messages: list[Message] = Field(min_length=1)
+    messages: Annotated[list[Message], Field(min_length=1), few_enough("messages")]
     system: Texts = []
-    tools: list[Tool] | None = None
+    tools: Annotated[list[Tool], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: ToolChoice | None = None
     thinking: Thinking | None = None
     output_config: OutputConfig | None = None
@@ -256,14 +282,12 @@ class MessageRequest(Prompt):
     A sampling field that is left out is left to the model's recommended value, then to the engine.
     """
 
-    max_tokens: int = Field(ge=1, lt=2**31)
+    max_tokens: WholeNumber = Field(ge=1, lt=2**31)
     stream: bool | None = False
-    stop_sequences: list[Annotated[str, Field(min_length=1, max_length=1000)]] | None = Field(
-        default=None, max_length=1000
-    )
+    stop_sequences: StopSequences | None = None
     temperature: float | None = Field(default=None, ge=0, le=1)
     top_p: float | None = Field(default=None, ge=0, le=1)
-    top_k: int | None = Field(default=None, ge=0)
+    top_k: WholeNumber | None = Field(default=None, ge=0, lt=2**31)
     metadata: _Hint = None
     service_tier: Literal["auto", "standard_only"] | None = None
     inference_geo: str | None = None

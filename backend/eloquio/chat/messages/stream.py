@@ -1,53 +1,19 @@
 """A chat completion's chunks, made the events that tell how a message grows."""
 
-import json
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from eloquio.chat.messages.stops import StopScanner
+from eloquio.chat.named_events import Event
+from eloquio.chat.usage import Usage
 from eloquio.errors import EngineFault
-
-Event = dict[str, Any]
 
 # Anthropic signs thinking, and clients drop what isn't signed. Nothing here looks at it.
 SIGNATURE = "eloquio"
 _NOT_OF_AN_ID = re.compile(r"[^a-zA-Z0-9_-]")
-
-
-@dataclass
-class Tokens:
-    """What the prompt and the answer took, as far as the engine has told."""
-
-    input: int = 0
-    output: int = 0
-
-    def take(self, chunk: Mapping[str, Any]) -> None:
-        if timings := chunk.get("timings"):
-            self.input = (timings.get("prompt_n") or 0) + (timings.get("cache_n") or 0)
-            self.output = timings.get("predicted_n") or 0
-        if usage := chunk.get("usage"):
-            self.input = usage.get("prompt_tokens") or 0
-            self.output = usage.get("completion_tokens") or 0
-
-    def as_usage(self) -> dict[str, Any]:
-        """All that was read counts as input: nothing here is cheaper because it was cached."""
-        return {
-            "input_tokens": self.input,
-            "cache_creation_input_tokens": 0,
-            "cache_read_input_tokens": 0,
-            "output_tokens": self.output,
-        }
-
-    def as_chat_usage(self) -> dict[str, Any]:
-        """The same in OpenAI's words."""
-        return {
-            "prompt_tokens": self.input,
-            "completion_tokens": self.output,
-            "total_tokens": self.input + self.output,
-        }
 
 
 @dataclass
@@ -69,7 +35,8 @@ class MessageEvents:
         stops: Sequence[str] = (),
         tells_thinking: bool = True,
     ) -> None:
-        self.tokens = Tokens()
+        self.usage = Usage()
+        """What the prompt and the answer took, as far as the engine has told."""
         self.is_over = False
         """The message has come to its end, whatever else the engine would say."""
         self._max_tokens = max_tokens
@@ -98,14 +65,14 @@ class MessageEvents:
     # Told -----------------------------------------------------------------------------------
 
     def _told_by(self, chunk: Mapping[str, Any]) -> Iterator[Event]:
-        self.tokens.take(chunk)
+        self._count(chunk)
         self._model = chunk.get("model") or self._model
         choice: Mapping[str, Any] = next(iter(chunk.get("choices") or ()), {})
         delta = choice.get("delta") or {}
         self._finish_reason = choice.get("finish_reason") or self._finish_reason
         thinking, text = delta.get("reasoning_content"), delta.get("content")
         calls = delta.get("tool_calls") or ()
-        if not self._has_begun and (thinking or text or calls or self.tokens.input):
+        if not self._has_begun and (thinking or text or calls or self.usage.prompt):
             yield from self._begun()
         if thinking:
             yield from self._thinking(thinking)
@@ -113,6 +80,12 @@ class MessageEvents:
             yield from self._text(text)
         for piece in () if self.is_over else calls:
             yield from self._call(piece)
+
+    def _count(self, chunk: Mapping[str, Any]) -> None:
+        if timings := chunk.get("timings"):
+            self.usage = Usage.of_timings(timings)
+        if told := chunk.get("usage"):
+            self.usage = Usage.of(told)
 
     def _begun(self) -> Iterator[Event]:
         self._has_begun = True
@@ -127,7 +100,7 @@ class MessageEvents:
                 "stop_reason": None,
                 "stop_sequence": None,
                 "stop_details": None,
-                "usage": self.tokens.as_usage(),
+                "usage": self.usage.of_message(),
             },
         }
         yield {"type": "ping"}
@@ -180,7 +153,7 @@ class MessageEvents:
                 "stop_sequence": self._scanner.found,
                 "stop_details": None,
             },
-            "usage": self.tokens.as_usage(),
+            "usage": self.usage.of_message(),
         }
         yield told if trace is None else told | {"trace": dict(trace)}
         yield {"type": "message_stop"}
@@ -220,7 +193,7 @@ class MessageEvents:
         if self._scanner.found is not None:
             return "stop_sequence"
         match self._finish_reason:
-            case "length" if 0 < self.tokens.output < self._max_tokens:
+            case "length" if 0 < self.usage.completion < self._max_tokens:
                 return "model_context_window_exceeded"
             case "length":
                 return "max_tokens"
@@ -228,14 +201,6 @@ class MessageEvents:
                 return "refusal"
             case _:
                 return "tool_use" if self._calls else "end_turn"
-
-
-def encoded(events: Iterable[Event]) -> bytes:
-    """As they go over the wire."""
-    return b"".join(
-        b"event: %b\ndata: %b\n\n" % (event["type"].encode(), json.dumps(event).encode())
-        for event in events
-    )
 
 
 def _call_id(engines: str | None) -> str:

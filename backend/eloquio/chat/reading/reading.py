@@ -1,5 +1,6 @@
-"""Texts that an engine reads a few at a time: their vectors, and how they rank for a query."""
+"""What an engine reads and doesn't answer: vectors of texts, ranks, tokens, a chat's prompt."""
 
+import asyncio
 import json
 import re
 import struct
@@ -14,19 +15,23 @@ import aiohttp
 from pydantic import BaseModel, ValidationError
 
 from eloquio.answers.exchange import Exchange
+from eloquio.chat import bodies
+from eloquio.chat.asking import AskedLater
 from eloquio.chat.reading.schema import (
+    DetokenizeRequest,
     Document,
     EmbeddingRequest,
     Ranked,
     ReadingUsage,
     RerankReply,
     RerankRequest,
+    TokenizeRequest,
 )
 from eloquio.engines import relay
 from eloquio.engines.engine import Engine
 from eloquio.engines.pool import Pool
 from eloquio.engines.spec import Task
-from eloquio.errors import ContextExceeded, EngineFault, NotImplementedHere
+from eloquio.errors import ContextExceeded, EngineFault, InvalidRequest, NotImplementedHere
 
 # An engine learns that a client has left only once nothing was read for a second: it reads what it
 # was given to the end. Of long lists it is given two rounds of its usual four slots.
@@ -136,7 +141,56 @@ async def ranking(pool: Pool, request: RerankRequest, exchange: Exchange) -> byt
     reply = RerankReply(
         model=reader.engine.spec.model, results=ranked[: request.top_n], usage=reader.usage
     )
-    return json.dumps(reply.model_dump(exclude_none=True) | exchange.traced()).encode()
+    told = reply.model_dump(exclude_none=True) | exchange.traced()
+    return await bodies.beside(sum(map(len, texts)), bodies.written, told)
+
+
+async def tokens(pool: Pool, request: TokenizeRequest, exchange: Exchange) -> bytes:
+    """The engine's own reply."""
+    body = await _without_model(request)
+    return await _told(pool, request.model, "/tokenize", body, exchange)
+
+
+async def text(pool: Pool, request: DetokenizeRequest, exchange: Exchange) -> bytes:
+    """The engine's own reply; InvalidRequest for a token that the model hasn't."""
+    body = await _without_model(request)
+    try:
+        return await _told(pool, request.model, "/detokenize", body, exchange)
+    except EngineFault as fault:
+        if "range" not in (fault.evidence or ""):
+            raise
+        # The engine looks each of them up in its vocabulary, and says so in its library's words.
+        raise InvalidRequest(
+            "One of the tokens isn't in the model's vocabulary.", param="tokens"
+        ) from None
+
+
+async def prompt(pool: Pool, asking: AskedLater, exchange: Exchange) -> bytes:
+    """The engine's own reply: what its template makes of a chat."""
+    asked = await asking()
+    if asked.pictures:
+        exchange.timeline.media_is_made()
+    async with pool.lease(asked.model, 0, asked.task) as (engine, client):
+        _is_asked(engine, exchange)
+        body = await asked.body_for(engine)
+        return await relay.whole(engine, client, "POST", "/apply-template", body)
+
+
+async def _told(pool: Pool, model: str | None, path: str, body: bytes, exchange: Exchange) -> bytes:
+    # It takes none of the engine's slots.
+    async with pool.lease(model, 0) as (engine, client):
+        _is_asked(engine, exchange)
+        return await relay.whole(engine, client, "POST", path, body)
+
+
+async def _without_model(request: TokenizeRequest | DetokenizeRequest) -> bytes:
+    fields = request.model_dump(exclude={"model", "cancel_id"}, exclude_none=True)
+    return await asyncio.to_thread(bodies.written, fields)
+
+
+def _is_asked(engine: Engine, exchange: Exchange) -> None:
+    exchange.model = engine.spec.model
+    exchange.timeline.is_asked()
 
 
 @asynccontextmanager
@@ -144,8 +198,7 @@ async def _reader(
     pool: Pool, model: str | None, task: Task, exchange: Exchange
 ) -> AsyncIterator[_Reader]:
     async with pool.lease(model, task=task) as (engine, client):
-        exchange.model = engine.spec.model
-        exchange.timeline.is_asked()
+        _is_asked(engine, exchange)
         reader = _Reader(engine, client)
         yield reader
         exchange.usage = reader.usage.model_dump()

@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from eloquio.answers.answer import Answer, WholeAnswer
 from eloquio.answers.exchange import Exchange
+from eloquio.chat import bodies
 from eloquio.chat.generation import count_tokens
 from eloquio.chat.reading import reading
 from eloquio.chat.reading.schema import (
@@ -27,13 +28,13 @@ from eloquio.chat.reading.schema import (
     TokenizeReply,
     TokenizeRequest,
 )
-from eloquio.chat.request import asked_of, asking_of
+from eloquio.chat.request import asking_of
 from eloquio.chat.schema import ChatRequest
 from eloquio.engines import relay
 from eloquio.engines.pool import Pool
-from eloquio.errors import EngineFault, InvalidRequest
+from eloquio.errors import InvalidRequest
 
-router = APIRouter(tags=["engine"])
+router = APIRouter(tags=["engine"], route_class=bodies.JsonRoute)
 
 ModelName = Annotated[str | None, Query(description="Missing: the model that was loaded last.")]
 _Adapters = TypeAdapter(list[Adapter])
@@ -58,49 +59,37 @@ async def rerank(body: RerankRequest, request: Request) -> Response:
     return WholeAnswer(request, exchange, lambda: reading.ranking(pool, body, exchange))
 
 
-@router.post("/tokenize")
-async def tokenize(body: TokenizeRequest, request: Request) -> TokenizeReply:
+@router.post("/tokenize", response_class=Response, responses=_json_of(TokenizeReply))
+async def tokenize(body: TokenizeRequest, request: Request) -> Response:
     """The tokens that the model reads a text as."""
-    answer = await relay.ask(_pool(request), body.model, "POST", "/tokenize", _for_engine(body))
-    return TokenizeReply.model_validate_json(answer)
+    exchange, pool = Exchange.of(request, cancel_id=body.cancel_id), _pool(request)
+    return WholeAnswer(request, exchange, lambda: reading.tokens(pool, body, exchange))
 
 
-@router.post("/detokenize")
-async def detokenize(body: DetokenizeRequest, request: Request) -> DetokenizeReply:
+@router.post("/detokenize", response_class=Response, responses=_json_of(DetokenizeReply))
+async def detokenize(body: DetokenizeRequest, request: Request) -> Response:
     """The text that tokens stand for."""
-    try:
-        answer = await relay.ask(
-            _pool(request), body.model, "POST", "/detokenize", _for_engine(body)
-        )
-    except EngineFault as fault:
-        if "range" not in (fault.evidence or ""):
-            raise
-        # The engine looks each of them up in its vocabulary, and says so in its library's words.
-        raise InvalidRequest(
-            "One of the tokens isn't in the model's vocabulary.", param="tokens"
-        ) from None
-    return DetokenizeReply.model_validate_json(answer)
+    exchange, pool = Exchange.of(request, cancel_id=body.cancel_id), _pool(request)
+    return WholeAnswer(request, exchange, lambda: reading.text(pool, body, exchange))
 
 
-@router.post("/apply-template")
-async def apply_template(body: ChatRequest, request: Request) -> TemplateReply:
+@router.post("/apply-template", response_class=Response, responses=_json_of(TemplateReply))
+async def apply_template(body: ChatRequest, request: Request) -> Response:
     """The prompt that the model's template makes of a chat."""
-    asked = await asked_of(body, await request.body(), request.app.state.fetcher)
-    async with _pool(request).lease(asked.model, 0, asked.task) as (engine, client):
-        prompt = asked.for_engine(engine)
-        answer = await relay.whole(engine, client, "POST", "/apply-template", prompt)
-    return TemplateReply.model_validate_json(answer)
+    exchange, pool = Exchange.of(request, cancel_id=body.cancel_id), _pool(request)
+    asking = asking_of(body, await request.body(), request.app.state.pictures)
+    return WholeAnswer(request, exchange, lambda: reading.prompt(pool, asking, exchange))
 
 
 @router.post(
     "/chat/completions/input_tokens",
     response_class=Response,
-    responses={200: {"model": TokenCountReply}},
+    responses=_json_of(TokenCountReply),
 )
 async def count_input_tokens(body: ChatRequest, request: Request) -> Answer:
     """How many tokens a chat's prompt has; nothing is generated."""
     exchange = Exchange.of(request, cancel_id=body.cancel_id)
-    asking = asking_of(body, await request.body(), request.app.state.fetcher)
+    asking = asking_of(body, await request.body(), request.app.state.pictures)
 
     async def count() -> bytes:
         tokens = await count_tokens(_pool(request), asking, exchange)
@@ -142,10 +131,6 @@ async def _adapters(pool: Pool, model: str | None) -> list[Adapter]:
     for adapter in adapters:
         adapter.path = PurePath(adapter.path).name
     return adapters
-
-
-def _for_engine(body: TokenizeRequest | DetokenizeRequest) -> bytes:
-    return json.dumps(body.model_dump(exclude={"model"}, exclude_none=True)).encode()
 
 
 def _pool(request: Request) -> Pool:

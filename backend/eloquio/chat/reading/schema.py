@@ -46,10 +46,12 @@ def _with_one_sentence(value: object, validate: ValidatorFunctionWrapHandler) ->
 class _ForEngine(BaseModel):
     """A field that nobody here knows is refused: it would be dropped in silence."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
     model: str | None = None
     """Missing: the model of the fitting kind that was loaded last."""
+    cancel_id: str | None = Field(default=None, min_length=1, max_length=128)
+    """By which `POST /cancel` finds the request."""
 
 
 class EmbeddingRequest(_ForEngine):
@@ -61,7 +63,6 @@ class EmbeddingRequest(_ForEngine):
     dimensions: Annotated[StrictInt, Field(ge=1)] | None = None
     """Only as many as the model's vectors have."""
     user: str | None = None
-    cancel_id: str | None = None
 
     def inputs(self) -> list[str | list[int]]:
         """The texts, each as itself or as its tokens."""
@@ -87,7 +88,6 @@ class RerankRequest(_ForEngine):
     """How many of the best are answered; missing: all."""
     return_documents: bool | None = None
     """Whether each result brings its document's text."""
-    cancel_id: str | None = None
 
     def texts(self) -> list[str]:
         return [each if isinstance(each, str) else each.text for each in self.documents]

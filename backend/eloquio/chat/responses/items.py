@@ -6,7 +6,7 @@ a new message.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -70,8 +70,9 @@ class _Picture(_Known):
 def messages_of(items: Sequence[Item]) -> list[Message]:
     """Raises InvalidRequest or NotImplementedHere, which name the item: `input.3.call_id`."""
     messages: list[Message] = []
+    calls: set[str] = set()
     for position, item in enumerate(items):
-        _add(messages, item, f"input.{position}")
+        _add(messages, calls, item, f"input.{position}")
     return messages
 
 
@@ -87,25 +88,29 @@ def parsed(shape: type[Shape], value: object, param: str) -> Shape:
         ) from error
 
 
-def _add(messages: list[Message], item: Item, param: str) -> None:
+def _add(messages: list[Message], calls: set[str], item: Item, param: str) -> None:
+    """`calls` are the ids of those so far."""
     match _type_of(item):
         case "message":
             _add_message(messages, parsed(_MessageItem, item, param), param)
         case "reasoning":
             _add_reasoning(messages, parsed(_ReasoningItem, item, param), param)
         case "function_call":
-            _add_call(messages, parsed(_Call, item, param), param)
+            call = parsed(_Call, item, param)
+            _add_call(messages, call, param)
+            calls.add(call.call_id)
         case "function_call_output":
-            _add_output(messages, parsed(_CallOutput, item, param), param)
+            _add_output(messages, calls, parsed(_CallOutput, item, param), param)
         case "item_reference":
             raise NotImplementedHere(
-                "Nothing is stored here that an item could refer to.",
+                "Nothing is stored that an item could refer to.",
                 param=f"{param}.id",
                 next_step="Send the item itself.",
             )
         case str() as other:
             raise NotImplementedHere(
-                f"An item of the type {other} can't be had here.",
+                f"An item of the type {other} isn't supported: a model reads messages, reasoning, "
+                "and calls of functions with what came of them.",
                 param=f"{param}.type",
                 next_step="Leave it out, or tell what it says as a message.",
             )
@@ -136,7 +141,7 @@ def _add_reasoning(messages: list[Message], item: _ReasoningItem, param: str) ->
     text = "\n".join(thought.text for thought in thoughts)
     if not text and item.encrypted_content:
         raise NotImplementedHere(
-            "Reasoning that another server encrypted can't be read here.",
+            "Only the server that encrypted reasoning can read it.",
             param=f"{param}.encrypted_content",
             next_step="Leave this item out.",
         )
@@ -167,9 +172,10 @@ def _add_call(messages: list[Message], item: _Call, param: str) -> None:
     )
 
 
-def _add_output(messages: list[Message], item: _CallOutput, param: str) -> None:
-    calls = (call for message in messages for call in message.get("tool_calls", ()))
-    if not any(call["id"] == item.call_id for call in calls):
+def _add_output(
+    messages: list[Message], calls: Container[str], item: _CallOutput, param: str
+) -> None:
+    if item.call_id not in calls:
         raise InvalidRequest(
             f"No call before it has the id {item.call_id}.",
             param=f"{param}.call_id",
@@ -209,7 +215,7 @@ def _part(part: object, param: str) -> Item:
         return _picture(parsed(_Picture, part, param), param)
     if isinstance(kind, str):
         raise NotImplementedHere(
-            f"A part of the type {kind} can't be had here.",
+            f"A part of the type {kind} isn't supported: a message holds texts and pictures.",
             param=f"{param}.type",
             next_step="Send texts as input_text and pictures as input_image.",
         )
@@ -219,7 +225,7 @@ def _part(part: object, param: str) -> Item:
 def _picture(picture: _Picture, param: str) -> Item:
     if picture.file_id is not None:
         raise NotImplementedHere(
-            "Files aren't kept here.",
+            "Files aren't stored.",
             param=f"{param}.file_id",
             next_step="Send the picture as a data URL in image_url.",
         )

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-Event = dict[str, Any]
+from eloquio.chat.named_events import Event
+
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
 
 

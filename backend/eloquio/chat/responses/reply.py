@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from eloquio.chat.responses.schema import ResponseRequest, ToolChoice
 from eloquio.chat.responses.tools import function_tools
+from eloquio.chat.usage import Usage
 from eloquio.errors import EloquioError, EngineFault
 
 Status = Literal["in_progress", "completed", "incomplete", "failed"]
@@ -52,7 +53,7 @@ class ResponseFrame:
         self,
         ending: Ending,
         output: Sequence[Mapping[str, Any]] = (),
-        usage: Mapping[str, Any] | None = None,
+        usage: Usage | None = None,
     ) -> dict[str, Any]:
         reason = ending.incomplete_reason
         return self._fixed | {
@@ -62,7 +63,7 @@ class ResponseFrame:
             "output": list(output),
             "incomplete_details": {"reason": reason} if reason else None,
             "error": _error(ending.error) if ending.error else None,
-            "usage": _usage(usage) if usage else None,
+            "usage": usage.of_response() if usage else None,
         }
 
 
@@ -114,20 +115,3 @@ def _error(error: EloquioError) -> dict[str, Any]:
     else:
         code = "invalid_prompt" if error.status < 500 else "server_error"
     return {**error.body()["error"], "code": code}
-
-
-def _usage(usage: Mapping[str, Any]) -> dict[str, Any]:
-    prompt = usage.get("prompt_tokens_details") or {}
-    completion = usage.get("completion_tokens_details") or {}
-    input_tokens = usage.get("prompt_tokens") or 0
-    output_tokens = usage.get("completion_tokens") or 0
-    return {
-        "input_tokens": input_tokens,
-        "input_tokens_details": {
-            "cached_tokens": prompt.get("cached_tokens") or 0,
-            "cache_write_tokens": 0,
-        },
-        "output_tokens": output_tokens,
-        "output_tokens_details": {"reasoning_tokens": completion.get("reasoning_tokens") or 0},
-        "total_tokens": input_tokens + output_tokens,
-    }

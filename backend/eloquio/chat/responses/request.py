@@ -15,21 +15,30 @@ from eloquio.errors import InvalidRequest, NotImplementedHere
 
 _SEND_ALL = "Send the whole conversation as input."
 
-# What asks for something that can't be had here, why, and what to do instead.
+# What asks for something that isn't supported, why, and what to do instead.
 _NOT_HERE: Mapping[str, tuple[str, str]] = {
-    "previous_response_id": ("Responses aren't kept here.", _SEND_ALL),
-    "conversation": ("Conversations aren't kept here.", _SEND_ALL),
-    "prompt": ("Prompts aren't kept here.", "Send its text as instructions or input."),
+    "previous_response_id": ("Responses aren't stored.", _SEND_ALL),
+    "conversation": ("Conversations aren't stored for this API.", _SEND_ALL),
+    "prompt": ("Prompts aren't stored.", "Send its text as instructions or input."),
     "background": (
         "A response can't be made in the background.",
         "Start a run instead (POST /v1/runs): it goes on without its reader.",
     ),
-    "background_options": ("A response can't be made in the background.", "Leave it out."),
-    "context_management": ("A conversation isn't compacted here.", "Shorten the input yourself."),
-    "moderation": ("Nothing is moderated here.", "Leave it out."),
-    "access_programs": ("There are no access programs here.", "Leave it out."),
-    "image": ("Pictures aren't compressed here.", "Leave it out."),
-    "personality": ("A personality can't be chosen here.", "Describe it in the instructions."),
+    "background_options": (
+        "A response can't be made in the background.",
+        "Leave background_options out; a run (POST /v1/runs) goes on without its reader.",
+    ),
+    "context_management": ("A conversation isn't compacted.", "Shorten the input yourself."),
+    "moderation": ("Answers aren't moderated.", "Leave moderation out."),
+    "access_programs": (
+        "Models run on this machine, without access programs.",
+        "Leave access_programs out.",
+    ),
+    "image": ("Pictures reach the model as they are.", "Leave image out."),
+    "personality": (
+        "A local model has no personalities to choose from.",
+        "Describe it in the instructions.",
+    ),
 }
 # A chat's fields that have another name here.
 NAMES = {
@@ -99,13 +108,13 @@ def _refuse_what_is_not_here(request: ModelInput) -> None:
             raise NotImplementedHere(why, param=name, next_step=next_step)
     if request.truncation == "auto":
         raise NotImplementedHere(
-            "Nothing of a conversation is dropped here.",
+            "Nothing of a conversation is dropped in silence.",
             param="truncation",
             next_step="Leave it out, and shorten the input where it is too long.",
         )
     if request.text and request.text.verbosity in ("low", "high"):
         raise NotImplementedHere(
-            "How much a model says can't be set here.",
+            "How much a local model says can't be set by a field.",
             param="text.verbosity",
             next_step="Say it in the instructions.",
         )
@@ -119,7 +128,7 @@ def _refuse_of_reasoning(request: ModelInput) -> None:
     for name in ("summary", "generate_summary"):
         if getattr(reasoning, name) not in (None, "auto"):
             raise NotImplementedHere(
-                "Reasoning isn't summarised here: it is told in full.",
+                "Reasoning isn't summarised: it is told in full.",
                 param=f"reasoning.{name}",
                 next_step="Leave it out, or send 'auto'.",
             )
@@ -135,13 +144,13 @@ def _refuse_of_reasoning(request: ModelInput) -> None:
 def _refuse_of_serving(request: ResponseRequest) -> None:
     if request.service_tier not in (None, "auto", "default"):
         raise NotImplementedHere(
-            "All requests are served alike here.",
+            "All requests are served alike.",
             param="service_tier",
             next_step="Leave it out, or send 'auto'.",
         )
     if request.stream_options and request.stream_options.include_obfuscation:
         raise NotImplementedHere(
-            "Events aren't padded here.",
+            "Events aren't padded.",
             param="stream_options.include_obfuscation",
             next_step="Leave it out.",
         )

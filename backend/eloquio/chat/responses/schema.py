@@ -1,10 +1,10 @@
-"""OpenAI's request for a response: every field of it, those that can't be had here too."""
+"""OpenAI's request for a response: every field of it, those that aren't supported too."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
-from eloquio.chat.field_types import ToolName, WholeNumber
+from eloquio.chat.field_types import MOST_TOOLS, ToolName, WholeNumber, few_enough
 
 Item = dict[str, Any]
 
@@ -32,9 +32,26 @@ def _choice(value: object) -> object:
 Input = Annotated[
     list[Item],
     Field(min_length=1),
+    few_enough("input"),
     BeforeValidator(_items, json_schema_input_type=str | list[Item]),
 ]
 """Its items; a text is one message of the user's."""
+
+
+class WordChoice(Strict):
+    type: Literal["none", "auto", "required"]
+
+
+class FunctionChoice(Strict):
+    type: Literal["function"]
+    name: str
+
+
+class AllowedTools(Strict):
+    type: Literal["allowed_tools"]
+    mode: Literal["auto", "required"]
+    tools: list[FunctionChoice]
+
 
 ToolChoice = Annotated[
     dict[str, Any],
@@ -42,7 +59,7 @@ ToolChoice = Annotated[
         _choice, json_schema_input_type=Literal["none", "auto", "required"] | dict[str, Any]
     ),
 ]
-"""Always an object: a word is its `type`."""
+"""Always an object: a word is its `type`. `tools.py` looks into it."""
 
 
 class TextFormat(Strict):
@@ -93,7 +110,7 @@ class ModelInput(Strict):
     """Missing: the model that was loaded last."""
     input: Input | None = None
     instructions: str | None = None
-    tools: list[Item] | None = None
+    tools: Annotated[list[Item], Field(max_length=MOST_TOOLS)] | None = None
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     reasoning: Reasoning | None = None
@@ -135,7 +152,7 @@ class ResponseRequest(ModelInput):
         | None
     ) = None
     """Only the first adds something: reasoning is told in plain words, and the tools of the others
-    can't be had here."""
+    aren't supported."""
     metadata: (
         Annotated[
             dict[
@@ -151,7 +168,7 @@ class ResponseRequest(ModelInput):
     cancel_id: str | None = Field(default=None, min_length=1, max_length=128)
     """`POST /cancel` ends the response by it."""
 
-    # What changes nothing by its nature: who asks, hints, and limits of what can't be had.
+    # What changes nothing by its nature: who asks, hints, and limits of what isn't supported.
     user: str | None = None
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
@@ -162,7 +179,7 @@ class ResponseRequest(ModelInput):
     store: bool | None = None
     """Nothing is stored, whatever is said here, and the response says so."""
 
-    # What can't be had here; see `request.py`.
+    # What isn't supported; see `request.py`.
     background: bool | None = None
     background_options: JsonValue = None
     prompt: JsonValue = None

@@ -1,14 +1,13 @@
 """A chat completion's chunks, made a response and the events that tell how it grows."""
 
-import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from eloquio.chat.named_events import Event
 from eloquio.chat.responses.output import (
     Call,
     CallHead,
-    Event,
     ItemStatus,
     OutputItem,
     Text,
@@ -16,6 +15,7 @@ from eloquio.chat.responses.output import (
 )
 from eloquio.chat.responses.reply import UNDER_WAY, Ending, ResponseFrame
 from eloquio.chat.responses.schema import ResponseRequest
+from eloquio.chat.usage import Usage
 from eloquio.errors import EloquioError, EngineFault
 
 
@@ -31,10 +31,14 @@ class ResponseEvents:
         self._items: list[OutputItem] = []
         self._open: Text | Thought | Call | None = None
         self._finish_reason: str | None = None
-        self._usage: Mapping[str, Any] | None = None
+        self._usage: Usage | None = None
         self._trace: object = None
         self._ending = UNDER_WAY
         self._next_number = 0
+
+    @property
+    def told_events(self) -> int:
+        return self._next_number
 
     @property
     def response(self) -> dict[str, Any]:
@@ -59,7 +63,7 @@ class ResponseEvents:
         self._frame.names(chunk.get("model"))
         yield from self._begun()
         if isinstance(usage := chunk.get("usage"), dict):
-            self._usage = usage
+            self._usage = Usage.of(usage)
         self._trace = chunk.get("trace") or self._trace
         for choice in chunk.get("choices") or ():
             delta = choice.get("delta") or {}
@@ -143,15 +147,6 @@ class ResponseEvents:
             numbered.append({**event, "sequence_number": self._next_number})
             self._next_number += 1
         return numbered
-
-
-def encoded(events: Iterable[Event]) -> bytes:
-    """As they go over the wire."""
-    return b"".join(
-        b"event: %b\ndata: %b\n\n"
-        % (event["type"].encode(), json.dumps(event, separators=(",", ":")).encode())
-        for event in events
-    )
 
 
 def _logprobs(choice: Mapping[str, Any], top: int) -> list[dict[str, Any]]:

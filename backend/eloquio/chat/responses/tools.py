@@ -4,7 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eloquio.chat.responses.items import parsed
-from eloquio.chat.responses.schema import FunctionTool, Item, ModelInput
+from eloquio.chat.responses.schema import (
+    AllowedTools,
+    FunctionChoice,
+    FunctionTool,
+    Item,
+    ModelInput,
+    WordChoice,
+)
 from eloquio.errors import InvalidRequest, NotImplementedHere
 
 
@@ -19,7 +26,8 @@ def _function(tool: Item, param: str) -> FunctionTool:
     kind = tool.get("type")
     if isinstance(kind, str) and kind != "function":
         raise NotImplementedHere(
-            f"The tool {kind} can't be had here.",
+            f"A tool of the type {kind} isn't supported: it runs at OpenAI. Local models call "
+            "your own functions.",
             param=f"{param}.type",
             next_step="Leave it out, or send a function of your own that does it.",
         )
@@ -28,7 +36,7 @@ def _function(tool: Item, param: str) -> FunctionTool:
 
 def tool_fields(request: ModelInput) -> dict[str, Any]:
     """What a chat completion is told of tools; nothing where there are none."""
-    choice = request.tool_choice or {"type": "auto"}
+    choice = {"type": "auto"} if request.tool_choice is None else request.tool_choice
     wanted, tools = _chosen(choice, function_tools(request))
     if not tools:
         return {}
@@ -42,37 +50,28 @@ def _chosen(
     choice: Mapping[str, Any], tools: Sequence[FunctionTool]
 ) -> tuple[str | Item, Sequence[FunctionTool]]:
     """The choice as a chat has it, and the tools that are left by it."""
-    match choice:
-        case {"type": "auto" | "none" as wanted}:
+    match choice.get("type"):
+        case "auto" | "none" | "required":
+            wanted = parsed(WordChoice, choice, "tool_choice").type
+            if wanted == "required":
+                _require_tools(tools, "tool_choice")
             return wanted, tools
-        case {"type": "required"}:
-            _require_tools(tools, "tool_choice")
-            return "required", tools
-        case {"type": "function", "name": str(name)}:
+        case "function":
+            name = parsed(FunctionChoice, choice, "tool_choice").name
             _require_named([name], tools, "tool_choice.name")
             return {"type": "function", "function": {"name": name}}, tools
-        case {
-            "type": "allowed_tools",
-            "mode": "auto" | "required" as wanted,
-            "tools": list(allowed),
-        }:
-            names = [_allowed_name(tool) for tool in allowed]
+        case "allowed_tools":
+            allowed = parsed(AllowedTools, choice, "tool_choice")
+            names = [tool.name for tool in allowed.tools]
             _require_named(names, tools, "tool_choice.tools")
-            return wanted, [tool for tool in tools if tool.name in names]
-        case {"type": str(other)} if other not in ("function", "allowed_tools"):
+            return allowed.mode, [tool for tool in tools if tool.name in names]
+        case str() as other:
             raise NotImplementedHere(
-                f"The tool {other} can't be chosen: it can't be had here.",
+                f"A tool of the type {other} can't be chosen: the models call functions only.",
                 param="tool_choice.type",
                 next_step="Choose auto, none, required or a function.",
             )
-    raise InvalidRequest("The choice of a tool isn't right.", param="tool_choice")
-
-
-def _allowed_name(tool: object) -> str:
-    match tool:
-        case {"type": "function", "name": str(name)}:
-            return name
-    raise InvalidRequest("An allowed tool is a function's name.", param="tool_choice.tools")
+    raise InvalidRequest("The choice of a tool has no type.", param="tool_choice")
 
 
 def _require_named(names: Sequence[str], tools: Sequence[FunctionTool], param: str) -> None:

@@ -43,6 +43,12 @@ def continued(request: bytes, so_far: Message) -> bytes:
     return json.dumps(fields).encode()
 
 
+def cancel_id_of(request: bytes) -> str | None:
+    """The name by which the run can be cancelled, under way again."""
+    cancel_id: str | None = json.loads(request).get("cancel_id")
+    return cancel_id
+
+
 def _text(content: str | list[dict[str, Any]] | None) -> str:
     if isinstance(content, list):
         return "".join(part.get("text") or "" for part in content)

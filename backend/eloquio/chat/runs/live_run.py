@@ -13,8 +13,12 @@ class LiveRun:
     readers share.
     """
 
-    def __init__(self, run: Run, first_number: int = 1, *, is_continued: bool = False) -> None:
+    def __init__(
+        self, run: Run, request: bytes, first_number: int = 1, *, is_continued: bool = False
+    ) -> None:
         self.run = run
+        self.request = request
+        """What its row is kept with, whenever that has to be written."""
         self.first_number = first_number
         self.events: list[bytes] = []
         self.task: asyncio.Task[None] | None = None

@@ -8,15 +8,18 @@ from typing import Any, Literal
 
 import aiosqlite
 
+from eloquio.store.database import give_back
+
 RunStatus = Literal["queued", "running", "completed", "cancelled", "interrupted", "failed"]
 
 # Some megabytes for usual conversations: more than a person looks back at, and soon searched.
 KEPT_RUNS = 500
 
-_COLUMNS = "id, model, status, created, ended, finish_reason, usage, error, request"
+# Without the request, whose pictures make it long: only who continues a run needs it.
+_COLUMNS = "id, model, status, created, ended, finish_reason, usage, error"
 # Each write can be repeated: one that was cut off, or failed in a part, is tried again as a whole.
 _INSERT = f"""
-    INSERT INTO runs ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO runs ({_COLUMNS}, request) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET status = excluded.status, ended = excluded.ended,
         finish_reason = excluded.finish_reason, usage = excluded.usage, error = excluded.error
 """
@@ -24,6 +27,7 @@ _UPDATE = """
     UPDATE runs SET status = ?, ended = ?, finish_reason = ?, usage = ?, error = ? WHERE id = ?
 """
 _READ = f"SELECT {_COLUMNS} FROM runs WHERE id = ?"
+_REQUEST = "SELECT request FROM runs WHERE id = ?"
 _NEWEST = f"SELECT {_COLUMNS} FROM runs ORDER BY number DESC LIMIT ?"
 _NEWEST_BEFORE = f"""
     SELECT {_COLUMNS} FROM runs WHERE number < (SELECT number FROM runs WHERE id = ?)
@@ -59,8 +63,6 @@ class Run:
     model: str
     status: RunStatus
     created: float
-    request: bytes
-    """The chat body as the engine is sent it."""
     ended: float | None = None
     finish_reason: str | None = None
     usage: dict[str, Any] | None = None
@@ -84,8 +86,9 @@ class RunLog:
     def __init__(self, database: aiosqlite.Connection) -> None:
         self._database = database
 
-    async def insert(self, run: Run) -> None:
-        values = (run.id, run.model, run.status, run.created, *_end_of(run), run.request)
+    async def insert(self, run: Run, request: bytes) -> None:
+        """`request` is the chat body as the engine is sent it."""
+        values = (run.id, run.model, run.status, run.created, *_end_of(run), request)
         await self._database.execute(_INSERT, values)
 
     async def update(self, run: Run) -> None:
@@ -111,6 +114,12 @@ class RunLog:
         async with self._database.execute(_READ, (run_id,)) as cursor:
             row = await cursor.fetchone()
         return None if row is None else _run(row)
+
+    async def request(self, run_id: str) -> bytes:
+        """What was asked; nothing where there is no such run."""
+        async with self._database.execute(_REQUEST, (run_id,)) as cursor:
+            row = await cursor.fetchone()
+        return b"" if row is None else row[0]
 
     async def newest(self, limit: int, before: str | None = None) -> list[Run]:
         """The newest first; `before` is the id of the last one seen."""
@@ -152,6 +161,10 @@ class RunLog:
         """Leaves the newest of those that have ended."""
         await self._database.execute(_DELETE_OLD, (kept,))
 
+    async def give_back(self) -> None:
+        """The disk gets the place of what was deleted."""
+        await give_back(self._database)
+
     async def interrupt_all(self, error: dict[str, Any]) -> None:
         """Marks what was under way when the backend before this one ended."""
         await self._database.execute(_INTERRUPT, (time.time(), json.dumps(error)))
@@ -167,13 +180,12 @@ def _end_of(run: Run) -> tuple[float | None, str | None, str | None, str | None]
 
 
 def _run(row: aiosqlite.Row | tuple[Any, ...]) -> Run:
-    run_id, model, status, created, ended, finish_reason, usage, error, request = row
+    run_id, model, status, created, ended, finish_reason, usage, error = row
     return Run(
         id=run_id,
         model=model,
         status=status,
         created=created,
-        request=request,
         ended=ended,
         finish_reason=finish_reason,
         usage=None if usage is None else json.loads(usage),

@@ -1,22 +1,27 @@
 """Runs: started here, read by any number of readers, ended by nobody's leaving."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from fastapi.responses import Response, StreamingResponse
+from pydantic import StringConstraints
 
 from eloquio import sse
+from eloquio.chat.bodies import JsonRoute
 from eloquio.chat.runs import events
 from eloquio.chat.runs.runs import Runs
 from eloquio.chat.runs.schema import RunCard, RunList, RunReply
 from eloquio.chat.schema import ChatRequest
 
-router = APIRouter(tags=["runs"])
+router = APIRouter(tags=["runs"], route_class=JsonRoute)
 
 _STREAM = sse.described(
     "Chunks of a chat completion with their numbers as ids, then `[DONE]`; or one error where the "
     "run came to no end of its own."
 )
+_ALREADY: dict[int | str, dict[str, Any]] = {
+    200: {"model": RunCard, "description": "The run that has this Idempotency-Key already."}
+}
 
 
 def _runs(request: Request) -> Runs:
@@ -25,13 +30,27 @@ def _runs(request: Request) -> Runs:
 
 
 RunsNow = Annotated[Runs, Depends(_runs)]
+RunId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 Number = Annotated[int, Query(ge=0, lt=2**63)]
 
 
-@router.post("/runs", status_code=201)
-async def create_run(body: ChatRequest, request: Request, runs: RunsNow) -> RunCard:
-    """Start a run: a chat completion that goes on when its reader leaves, and is kept."""
-    return RunCard.of(await runs.create(body, await request.body()))
+@router.post("/runs", status_code=201, responses=_ALREADY)
+async def create_run(
+    body: ChatRequest,
+    request: Request,
+    response: Response,
+    runs: RunsNow,
+    idempotency_key: Annotated[RunId | None, Header()] = None,
+) -> RunCard:
+    """Start a run: a chat completion that goes on when its reader leaves, and is kept.
+
+    An `Idempotency-Key` is the run's id: who didn't hear the answer asks again with the same one,
+    and gets the run that there is.
+    """
+    created = await runs.create(body, await request.body(), idempotency_key)
+    if not created.is_new:
+        response.status_code = 200
+    return RunCard.of(created.run)
 
 
 @router.get("/runs")

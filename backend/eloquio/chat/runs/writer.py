@@ -2,18 +2,15 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable
 
 import structlog
 
 from eloquio.chat.runs.live_run import LiveRun
-from eloquio.chat.runs.log import Run, RunLog
+from eloquio.chat.runs.log import RunLog
 
 # What a killed backend loses of a run: less than a person notices, and few enough writes for many
 # runs at once.
 _PAUSE_SECONDS = 0.2
-
-_Write = Callable[[Run], Awaitable[None]]
 
 logger = structlog.get_logger(__name__)
 
@@ -77,7 +74,9 @@ class RunWriter:
     async def _keep(self, runs: list[LiveRun]) -> None:
         for live in runs:
             if not live.is_row_kept:
-                await self._keep_run(live, self._log.insert)
+                run = live.run
+                await self._log.insert(run, live.request)
+                live.run_is_kept(run)
         batches = [(live, batch) for live in runs if (batch := live.unkept_batch()) is not None]
         await self._log.append([batch for _, batch in batches])
         for live, batch in batches:
@@ -85,12 +84,9 @@ class RunWriter:
         # After its events: a run that says it is whole is whole.
         for live in runs:
             if not live.is_kept:
-                await self._keep_run(live, self._log.update)
-
-    async def _keep_run(self, live: LiveRun, write: _Write) -> None:
-        run = live.run
-        await write(run)
-        live.run_is_kept(run)
+                run = live.run
+                await self._log.update(run)
+                live.run_is_kept(run)
 
     def _tell_failing(self, live: LiveRun, error: sqlite3.Error) -> None:
         # Once, not five times a second.

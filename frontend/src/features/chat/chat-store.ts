@@ -1,8 +1,8 @@
 import { create } from "zustand";
 import { deleteRun } from "@/api/runs";
-import { type Asked, asContinuation, asNewRun, type Ways } from "./asking";
+import { type Asked, asBefore, asContinuation, asNewRun, newPlace, type Ways } from "./asking";
 import { newId } from "./new-id";
-import { browserStorage, openShelf, type Shelf, storageFault } from "./persistence";
+import { browserStorage, openShelf, pictureDrafts, type Shelf, storageFault } from "./persistence";
 import { announcementOf, type Following, followReply, writeReply } from "./reply";
 import type { Conversation, Reply, RunningReply } from "./tree";
 import * as tree from "./tree";
@@ -101,7 +101,7 @@ export const useChatStore = create<ChatState>((set, get) => {
     else forget(id);
     const reply = get().running[id];
     if (reply && !(reply.id in (conversation?.messages ?? {}))) controllers.get(id)?.abort();
-    if (get().currentId === id) attach(id);
+    if (get().currentId === id) attach(id, true);
   };
 
   const forget = (id: string) => {
@@ -139,11 +139,18 @@ export const useChatStore = create<ChatState>((set, get) => {
     await finish(id, ended);
   };
 
-  /** Follows the reply that a run of this conversation may be writing, or has written meanwhile. */
-  const attach = (id: string) => {
+  /**
+   * Follows the reply that a run of this conversation may be writing, or has written meanwhile. One
+   * that was still being asked for is asked for again, unless another tab is about it.
+   */
+  const attach = (id: string, isKeptByAnotherTab = false) => {
     const conversation = get().conversations[id];
     const reply = conversation && !controllers.has(id) && tree.unfinishedReply(conversation);
     if (!reply) return;
+    if (reply.run.isPending) {
+      if (!isKeptByAnotherTab) void write(id, reply, asBefore(reply, conversation));
+      return;
+    }
     const follow = following(id);
     follow.show(reply);
     void followReply(reply, follow).then((ended) => finish(id, ended));
@@ -169,7 +176,8 @@ export const useChatStore = create<ChatState>((set, get) => {
     asked: Asked,
     again?: Reply,
   ) => {
-    const reply = tree.emptyReply(again?.id ?? newId(), promptId, asked.model, Date.now());
+    const empty = tree.emptyReply(again?.id ?? newId(), promptId, asked.model, Date.now());
+    const reply = { ...empty, run: newPlace(empty, asked) };
     const branch = tree.branchTo(conversation, promptId);
     const answered = tree.withMessage(conversation, reply);
     deleteRuns(conversation, answered);
@@ -242,6 +250,7 @@ export const useChatStore = create<ChatState>((set, get) => {
       controllers.get(id)?.abort();
       forget(id);
       void keepWith((shelf) => shelf.remove(id));
+      pictureDrafts.write(id, []);
       // The run of a reply that was just asked for stands nowhere else.
       if (reply?.run) void deleteRun(reply.run.id);
       if (conversation) deleteRuns(conversation, null);
@@ -274,9 +283,13 @@ export const useChatStore = create<ChatState>((set, get) => {
       const conversation = current();
       const reply = conversation?.messages[replyId];
       if (reply?.role !== "assistant" || !isIdle(conversation)) return;
-      const ways = asContinuation(reply, tree.branchTo(conversation, replyId), asked);
+      const again: Reply = { ...reply, outcome: { state: "streaming" } };
+      const branch = tree.branchTo(conversation, replyId);
+      const ways = asContinuation(reply, branch, asked, (run) =>
+        keep(tree.withMessage(conversation, { ...again, run })),
+      );
       // In the tree it stays as it ended until its run goes on: another tab would follow it too soon.
-      void write(conversation.id, { ...reply, outcome: { state: "streaming" } }, ways);
+      void write(conversation.id, again, ways);
     },
     stop: (conversationId) => controllers.get(conversationId)?.abort(),
     switchTo(messageId) {

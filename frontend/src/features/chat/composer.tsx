@@ -7,7 +7,7 @@ import { useChatStore } from "./chat-store";
 import { isSendKey } from "./keys";
 import { ModelGate } from "./model-gate";
 import { drafts } from "./persistence";
-import { attach, setPictures, usePictures } from "./pictures";
+import { attach, forgetTaken, setPictures, takePictures, usePictures } from "./pictures";
 import { Thumbnails } from "./thumbnails";
 import { useBlindness } from "./use-blindness";
 import { useDroppedFiles } from "./use-dropped-files";
@@ -54,10 +54,11 @@ export function Composer({ conversationId, asked, isRunning }: Props) {
   const submit = async () => {
     if (!canSend || isRunning) return;
     setText("");
-    setPictures(conversationId, []);
+    takePictures(conversationId);
     await send({ text, images }, asked);
     // Until the prompt is kept the draft still holds it; words written since then stay.
     if (conversationId === null || textNow.current === "") drafts.write(conversationId, "");
+    forgetTaken(conversationId);
   };
 
   return (

@@ -8,6 +8,7 @@ import { useChatStore } from "./chat-store";
 import { PromptView } from "./prompt-view";
 import { ReplyView } from "./reply-view";
 import { activeBranch, type Conversation, type Message, siblingIds } from "./tree";
+import { useBlindToBranch } from "./use-blindness";
 import { useStickToEnd } from "./use-stick-to-end";
 
 /** From here on only what is near the window is mounted; below it the browser's search finds all. */
@@ -15,10 +16,12 @@ const VIRTUAL_FROM = 60;
 
 type Props = { conversation: Conversation; asked: Asked | null; isRunning: boolean };
 
-type Row = { message: Message; place: Place };
+/** `hasPictures`: whether the branch does, from its start to this message. */
+type Row = { message: Message; place: Place; hasPictures: boolean };
 
 function rowsOf(conversation: Conversation): Row[] {
   const siblings = siblingIds(conversation);
+  let hasPictures = false;
   return activeBranch(conversation).map((message) => {
     const ids = siblings.get(message.parentId) ?? [message.id];
     const index = ids.indexOf(message.id);
@@ -28,7 +31,8 @@ function rowsOf(conversation: Conversation): Row[] {
       previousId: ids[index - 1] ?? null,
       nextId: ids[index + 1] ?? null,
     };
-    return { message, place };
+    hasPictures ||= message.role === "user" && Boolean(message.images?.length);
+    return { message, place, hasPictures };
   });
 }
 
@@ -38,6 +42,7 @@ export function MessageList({ conversation, asked, isRunning }: Props) {
   const { isAtEnd, toEnd } = useStickToEnd(scroller, content);
   const [editingId, setEditingId] = useState<string | null>(null);
   const rows = useMemo(() => rowsOf(conversation), [conversation]);
+  const blindness = useBlindToBranch(asked);
   const runningId = useChatStore((state) => state.running[conversation.id]?.id);
 
   // What was just asked for is what one wants to see.
@@ -46,13 +51,15 @@ export function MessageList({ conversation, asked, isRunning }: Props) {
   }, [runningId, toEnd]);
 
   const row = useCallback(
-    ({ message, place }: Row, index: number) => (
+    ({ message, place, hasPictures }: Row, index: number) => (
       <div key={message.id} className="mx-auto max-w-3xl px-4 pt-6 last:pb-4">
         {message.role === "user" ? (
           <PromptView
             prompt={message}
             {...place}
+            conversationId={conversation.id}
             asked={asked}
+            whyNotAsked={hasPictures ? blindness : null}
             isBusy={isRunning}
             isLast={index === rows.length - 1}
             isEditing={editingId === message.id}
@@ -64,13 +71,14 @@ export function MessageList({ conversation, asked, isRunning }: Props) {
             {...place}
             conversationId={conversation.id}
             asked={asked}
+            whyNotAsked={hasPictures ? blindness : null}
             isBusy={isRunning}
             isLast={index === rows.length - 1}
           />
         )}
       </div>
     ),
-    [asked, isRunning, editingId, conversation.id, rows.length],
+    [asked, blindness, isRunning, editingId, conversation.id, rows.length],
   );
   const edited = rows.findIndex(({ message }) => message.id === editingId);
 

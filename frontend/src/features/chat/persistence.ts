@@ -1,3 +1,4 @@
+import { createStore, del, get, set } from "idb-keyval";
 import type { StateStorage } from "zustand/middleware";
 import type { Conversation } from "./tree";
 
@@ -119,5 +120,29 @@ export const drafts = {
   write(conversationId: string | null, text: string) {
     if (text) browserStorage.setItem(draftKey(conversationId), text);
     else browserStorage.removeItem(draftKey(conversationId));
+  },
+};
+
+const pictureStore = createStore("eloquio-drafts", "pictures");
+const pictureKey = (conversationId: string | null) => conversationId ?? "new";
+// A browser that keeps nothing has said so where conversations are kept.
+const unkept = () => undefined;
+
+/** The pictures in the composer that haven't been sent, as data URLs, kept like its text. */
+export const pictureDrafts = {
+  async read(conversationId: string | null): Promise<string[]> {
+    try {
+      return (await get<string[]>(pictureKey(conversationId), pictureStore)) ?? [];
+    } catch {
+      return [];
+    }
+  },
+  write(conversationId: string | null, images: string[]): void {
+    const key = pictureKey(conversationId);
+    try {
+      void (images.length ? set(key, images, pictureStore) : del(key, pictureStore)).catch(unkept);
+    } catch {
+      // There is no storage at all.
+    }
   },
 };

@@ -135,6 +135,38 @@ test("pictures further up are a reason too, until they are removed from the prom
   expect(sendButton()).toBeEnabled();
 });
 
+test("a model that sees nothing isn't asked again about pictures, by no button", async () => {
+  const bodies = answering([delta("A dot."), finish("length"), done]);
+  const { user, message, client } = await openChat({ isVision: true });
+  await user.upload(screen.getByLabelText("Pictures"), dot());
+  await attached();
+  await user.type(message, "What is this?{Enter}");
+  await screen.findByText("A dot.");
+  server.use(http.get("*/v1/status", () => HttpResponse.json(aStatus())));
+  await client.invalidateQueries();
+  const words =
+    "SmolLM2 135M Instruct can't see the pictures in this conversation: choose a vision model or remove them.";
+  const regenerate = screen.getByRole("button", { name: "Regenerate" });
+  await vi.waitFor(() => expect(regenerate).toHaveAttribute("aria-disabled", "true"));
+  expect(regenerate).toHaveAccessibleDescription(words);
+  const goOn = screen.getByRole("button", { name: "Continue" });
+  expect(goOn).toBeDisabled();
+  expect(goOn).toHaveAccessibleDescription(words);
+  await user.click(regenerate);
+  await user.click(screen.getByRole("button", { name: "Edit prompt" }));
+  const again = screen.getByRole("button", { name: "Send again" });
+  expect(again).toBeDisabled();
+  expect(again).toHaveAccessibleDescription(
+    "SmolLM2 135M Instruct can't see pictures: choose a vision model or remove them.",
+  );
+  await user.click(screen.getByRole("button", { name: "Cancel" }));
+  await user.click(screen.getByRole("button", { name: "Delete reply" }));
+  const reply = await screen.findByRole("button", { name: "Get a reply" });
+  expect(reply).toBeDisabled();
+  expect(reply).toHaveAccessibleDescription(words);
+  expect(bodies).toHaveLength(1);
+});
+
 test("whether a model that is asleep sees pictures is known from its card", async () => {
   server.use(
     http.get("*/v1/status", () => HttpResponse.json(anEmptyStatus({ asleep: [SMOLLM] }))),

@@ -1,5 +1,7 @@
+import { useEffect } from "react";
 import { toast } from "sonner";
 import { create } from "zustand";
+import { pictureDrafts } from "./persistence";
 
 /** What larger pictures are scaled down to be below; the model itself sees far less. */
 const LARGEST_BYTES = 20 * 1024 ** 2;
@@ -8,15 +10,37 @@ const LONGEST_SIDE = 4096;
 const keyOf = (conversationId: string | null) => conversationId ?? "new";
 const none: string[] = [];
 
-/** The pictures in each conversation's composer that haven't been sent, until the page is closed. */
+/** The pictures in each conversation's composer; where none are noted, some may have been kept. */
 const useAttached = create<Record<string, string[]>>(() => ({}));
 
+const attachedNow = (conversationId: string | null) =>
+  useAttached.getState()[keyOf(conversationId)];
+
 export function usePictures(conversationId: string | null): string[] {
+  useEffect(() => void bringBack(conversationId), [conversationId]);
   return useAttached((attached) => attached[keyOf(conversationId)] ?? none);
 }
 
 export function setPictures(conversationId: string | null, images: string[]): void {
   useAttached.setState({ [keyOf(conversationId)]: images });
+  pictureDrafts.write(conversationId, images);
+}
+
+/** Takes the pictures out of the composer. They are kept still, until `forgetTaken`. */
+export function takePictures(conversationId: string | null): void {
+  useAttached.setState({ [keyOf(conversationId)]: none });
+}
+
+/** What was taken is kept elsewhere; what was attached since then stays. */
+export function forgetTaken(conversationId: string | null): void {
+  pictureDrafts.write(conversationId, attachedNow(conversationId) ?? none);
+}
+
+/** The pictures that were in the composer when the page was closed. */
+async function bringBack(conversationId: string | null): Promise<void> {
+  if (attachedNow(conversationId)) return;
+  const images = await pictureDrafts.read(conversationId);
+  if (!attachedNow(conversationId)) useAttached.setState({ [keyOf(conversationId)]: images });
 }
 
 /** Puts files into the composer, after those that are there; says which could not be read. */
@@ -24,7 +48,8 @@ export async function attach(conversationId: string | null, files: Iterable<File
   for (const file of files) {
     try {
       const image = await dataUrlOf(await withinBounds(file));
-      const before = useAttached.getState()[keyOf(conversationId)] ?? none;
+      await bringBack(conversationId);
+      const before = attachedNow(conversationId) ?? none;
       setPictures(conversationId, [...before, image]);
     } catch {
       toast.error(`${file.name} could not be read as a picture.`);

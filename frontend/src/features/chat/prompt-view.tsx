@@ -12,10 +12,14 @@ import { DeleteButton } from "./delete-button";
 import { isSendKey } from "./keys";
 import { Thumbnails } from "./thumbnails";
 import type { Prompt } from "./tree";
+import { useBlindness } from "./use-blindness";
 
 type Props = Place & {
   prompt: Prompt;
+  conversationId: string;
   asked: Asked | null;
+  /** Why the model can't be asked about this conversation; null if it can. */
+  whyNotAsked: string | null;
   isBusy: boolean;
   isLast: boolean;
   isEditing: boolean;
@@ -23,7 +27,7 @@ type Props = Place & {
 };
 
 export const PromptView = memo(function PromptView(props: Props) {
-  const { prompt, asked, isBusy, isLast, isEditing, onEdit } = props;
+  const { prompt, asked, whyNotAsked, isBusy, isLast, isEditing, onEdit } = props;
   const { regenerate } = useChatStore.getState();
   if (isEditing) return <PromptEditor {...props} />;
   return (
@@ -39,7 +43,8 @@ export const PromptView = memo(function PromptView(props: Props) {
           <Button
             size="sm"
             intent="secondary"
-            disabled={asked === null}
+            disabled={asked === null || whyNotAsked !== null}
+            aria-describedby={whyNotAsked === null ? undefined : "why-not-send"}
             onClick={() => asked && void regenerate(prompt.id, asked)}
           >
             <RefreshCw aria-hidden /> Get a reply
@@ -80,10 +85,12 @@ function Pictures({ images }: { images: string[] }) {
   );
 }
 
-function PromptEditor({ prompt, asked, isBusy, onEdit }: Props) {
+function PromptEditor({ prompt, conversationId, asked, isBusy, onEdit }: Props) {
   const [text, setText] = useState(prompt.content);
   const [images, setImages] = useState(prompt.images ?? []);
-  const canSend = (text.trim() !== "" || images.length > 0) && asked !== null && !isBusy;
+  const { reason } = useBlindness(conversationId, asked, images.length > 0, prompt.parentId);
+  const hasWords = text.trim() !== "" || images.length > 0;
+  const canSend = hasWords && asked !== null && reason === null && !isBusy;
   const close = () => {
     onEdit(null);
     focusComposer();
@@ -119,11 +126,21 @@ function PromptEditor({ prompt, asked, isBusy, onEdit }: Props) {
           }
         }}
       />
+      {reason !== null && (
+        <p id="why-not-send-again" role="status" className="text-busy text-sm">
+          {reason}
+        </p>
+      )}
       <div className="flex justify-end gap-2">
         <Button size="sm" intent="ghost" onClick={close}>
           Cancel
         </Button>
-        <Button size="sm" type="submit" disabled={!canSend}>
+        <Button
+          size="sm"
+          type="submit"
+          disabled={!canSend}
+          aria-describedby={reason === null ? undefined : "why-not-send-again"}
+        >
           Send again
         </Button>
       </div>

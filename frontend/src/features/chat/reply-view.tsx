@@ -21,6 +21,8 @@ type Props = Place & {
   reply: Reply;
   conversationId: string;
   asked: Asked | null;
+  /** Why the model can't be asked about this conversation; null if it can. */
+  whyNotAsked: string | null;
   /** A reply is streaming somewhere in this conversation. */
   isBusy: boolean;
   isLast: boolean;
@@ -43,14 +45,17 @@ export const ReplyView = memo(function ReplyView(props: Props) {
   );
 });
 
-function Ending({ reply, asked, isBusy, isLast, ...place }: Props) {
+function Ending({ reply, asked, whyNotAsked, isBusy, isLast, ...place }: Props) {
   const { regenerate, continueReply } = useChatStore.getState();
   const { outcome, content } = reply;
   const isDisabled = isBusy || asked === null;
+  const cannotAsk = isDisabled || whyNotAsked !== null;
+  // The composer says it, too, under that name.
+  const why = whyNotAsked === null ? undefined : "why-not-send";
   const wasCut =
     outcome.state === "finished" ? outcome.reason === "length" : outcome.state !== "streaming";
   const askAgain = () => {
-    if (!asked) return;
+    if (!asked || cannotAsk) return;
     void regenerate(reply.id, asked);
     focusComposer();
   };
@@ -67,7 +72,13 @@ function Ending({ reply, asked, isBusy, isLast, ...place }: Props) {
           title={content ? "The reply broke off" : "No reply came"}
           actions={
             <>
-              <Button size="sm" intent="secondary" disabled={isDisabled} onClick={askAgain}>
+              <Button
+                size="sm"
+                intent="secondary"
+                disabled={cannotAsk}
+                aria-describedby={why}
+                onClick={askAgain}
+              >
                 <RefreshCw aria-hidden /> Retry
               </Button>
               {isLast && <AfterCrash model={reply.model} fault={outcome.fault} />}
@@ -87,15 +98,24 @@ function Ending({ reply, asked, isBusy, isLast, ...place }: Props) {
         <IconButton
           size="icon-sm"
           label="Regenerate"
-          hint="Another reply; this one is kept"
+          hint={whyNotAsked ?? "Another reply; this one is kept"}
           disabled={isDisabled}
+          aria-disabled={cannotAsk}
+          aria-describedby={why}
+          className="aria-disabled:opacity-50"
           onClick={askAgain}
         >
           <RefreshCw aria-hidden />
         </IconButton>
         <DeleteButton messageId={reply.id} noun="reply" isDisabled={isBusy} />
         {isLast && content && wasCut && (
-          <Button size="sm" intent="secondary" disabled={isDisabled} onClick={goOn}>
+          <Button
+            size="sm"
+            intent="secondary"
+            disabled={cannotAsk}
+            aria-describedby={why}
+            onClick={goOn}
+          >
             <Play aria-hidden /> Continue
           </Button>
         )}

@@ -1,7 +1,7 @@
 import { HttpResponse, http } from "msw";
 import { expect, test, vi } from "vitest";
 import { failure, server } from "@/test/server";
-import { asNewRun } from "./asking";
+import { asNewRun, newPlace } from "./asking";
 import { followReply, writeReply } from "./reply";
 import { untouched } from "./sampling";
 import { answering, broken, delta, done, finish, openReply, serveRuns, usage } from "./testing";
@@ -22,7 +22,8 @@ function ask(
   show: (reply: Reply) => void = nothing,
   keep: (reply: RunningReply) => Promise<void> = async () => {},
 ) {
-  return writeReply(before, { ...asNewRun(before, [], asked), keep }, { signal, show });
+  const reply = { ...before, run: { ...newPlace(before, asked), id: "run-1" } };
+  return writeReply(reply, { ...asNewRun(reply, [], asked), keep }, { signal, show });
 }
 
 /** A reply that another visit of the page had asked for, as far as it was kept. */
@@ -49,17 +50,18 @@ async function aRun(...parts: string[]) {
   return served;
 }
 
-test("the run's id is kept before anything of it is shown", async () => {
+test("that the server has the run is kept before anything of it is shown", async () => {
   answering([delta("Paris"), finish(), done]);
   const order: string[] = [];
   const ended = await ask(
     undefined,
     undefined,
     ({ content, run }) => void order.push(`shown ${content} ${run?.id}`),
-    async ({ run }) => void order.push(`kept ${run.id}`),
+    async ({ run }) => void order.push(`kept ${run.id} ${run.isPending}`),
   );
-  expect(order.slice(0, 2)).toEqual(["shown  run-1", "kept run-1"]);
+  expect(order.slice(0, 2)).toEqual(["shown  run-1", "kept run-1 undefined"]);
   expect(ended.run).toMatchObject({ id: "run-1", lastEvent: 2 });
+  expect(ended.run).not.toHaveProperty("isPending");
 });
 
 test("a run that went on while nobody looked is shown whole", async () => {
@@ -166,9 +168,11 @@ test("a refusal keeps the server's words", async () => {
   });
 });
 
-test("a server that can't be reached is said as such", async () => {
+test("a server that can't be reached is said as such, and has no run of the reply", async () => {
   server.use(http.post("*/v1/runs", () => HttpResponse.error()));
-  expect((await ask()).outcome).toMatchObject({
+  const ended = await ask();
+  expect(ended.run).toBeUndefined();
+  expect(ended.outcome).toMatchObject({
     state: "failed",
     fault: { code: "server_unreachable" },
   });

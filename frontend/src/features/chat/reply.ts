@@ -2,7 +2,14 @@ import { type ApiError, toApiError } from "@/api/errors";
 import { cancelRun, followRun } from "@/api/runs";
 import { assertNever } from "@/lib/assert-never";
 import { Gathering } from "./gathering";
-import type { Fault, Outcome, Reply, RunningReply, RunPlace } from "./tree";
+import {
+  type Fault,
+  type Outcome,
+  type Reply,
+  type RunningReply,
+  type RunPlace,
+  withoutPending,
+} from "./tree";
 
 export type Following = {
   /** Aborting it ends the run: the reply is stopped. */
@@ -14,7 +21,7 @@ export type Following = {
 /** How a reply gets its run. */
 export type Beginning = {
   begin: () => Promise<RunPlace>;
-  /** Ends what was begun where the reply was stopped before the server had told its id. */
+  /** Ends what was begun where the reply was stopped before the server had answered. */
   giveUp: (runId: string) => Promise<void>;
   /** Keeps the reply with its run, before anything of it is shown. */
   keep: (reply: RunningReply) => Promise<void>;
@@ -36,10 +43,13 @@ export async function writeReply(
     return await followReply(begun, following, askedAt);
   } catch (thrown) {
     if (!following.signal.aborted)
-      return { ...reply, outcome: { state: "failed", fault: faultOf(toApiError(thrown)) } };
+      return {
+        ...withoutPending(reply),
+        outcome: { state: "failed", fault: faultOf(toApiError(thrown)) },
+      };
     // What was refused has nothing to be ended.
     void beginning.then(({ id }) => giveUp(id)).catch(() => undefined);
-    return { ...reply, outcome: { state: "stopped" } };
+    return { ...withoutPending(reply), outcome: { state: "stopped" } };
   }
 }
 

@@ -96,7 +96,8 @@ export function serveRuns(onAsked: (run: ServedRun, body: Body) => void = () => 
   server.use(
     http.post("*/v1/runs", async ({ request }) => {
       const body = (await request.json()) as Body;
-      const id = `run-${runs.size + 1}`;
+      const id = request.headers.get("idempotency-key") ?? `run-${runs.size + 1}`;
+      if (runs.has(id)) return HttpResponse.json({ id, status: "running" });
       const run = new ServedRun();
       runs.set(id, run);
       bodies.push(body);

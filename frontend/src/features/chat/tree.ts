@@ -42,6 +42,8 @@ export type Prompt = {
 /** The server's run that writes a reply, and how much of it is in the reply. */
 export type RunPlace = {
   id: string;
+  /** The server hasn't said yet that it has it: after a reload it is asked for once more. */
+  isPending?: true;
   /** Of whom and how it was asked. */
   asked: { model: string; settings: ModelSettings };
   /** The number of the last event whose words are in the reply; 0 before the first. */
@@ -62,7 +64,7 @@ export type Reply = {
   model: string;
   outcome: Outcome;
   stats: ReplyStats | null;
-  /** Missing before the server has told its id, and once the server has forgotten the run. */
+  /** Missing where there never was one, and once the server has forgotten it. */
   run?: RunPlace;
   createdAt: number;
 };
@@ -233,6 +235,11 @@ export function recovered(conversation: Conversation): Conversation {
     ]),
   );
   return { ...conversation, messages };
+}
+
+/** `reply` without a run that the server never said it has. */
+export function withoutPending({ run, ...reply }: Reply): Reply {
+  return run && !run.isPending ? { ...reply, run } : reply;
 }
 
 /** The reply that a run was writing when it was last looked at. */

@@ -64,6 +64,46 @@ def test_a_plain_request_asks_for_no_more_than_it_says():
     }
 
 
+@pytest.mark.parametrize(
+    ("fields", "place"),
+    [
+        ({"max_tokens": "5"}, "max_tokens"),
+        ({"max_tokens": True}, "max_tokens"),
+        ({"max_tokens": 5.5}, "max_tokens"),
+        ({"stream": "no"}, "stream"),
+        ({"stream": 1}, "stream"),
+        ({"temperature": True}, "temperature"),
+        ({"temperature": "0.5"}, "temperature"),
+        ({"top_k": "3"}, "top_k"),
+        ({"stop_sequences": "END"}, "stop_sequences"),
+        ({"stop_sequences": ["x" * 5000, "y" * 5000]}, "stop_sequences"),
+        ({"system": 7}, "system"),
+        ({"model": 7}, "model"),
+        ({"tools": [WEATHER | {"strict": "yes"}]}, "tools.0.custom.strict"),
+        ({"tools": [WEATHER] * 513}, "tools"),
+        (
+            {"thinking": {"type": "enabled", "budget_tokens": "2000"}},
+            "thinking.enabled.budget_tokens",
+        ),
+        ({"unknown": 1}, "unknown"),
+    ],
+)
+def test_what_would_only_be_right_after_a_conversion_is_refused(fields, place):
+    with pytest.raises(ValidationError) as refusal:
+        body_of(**fields)
+    assert ".".join(map(str, refusal.value.errors()[0]["loc"])) == place
+
+
+def test_a_number_without_a_rest_is_whole():
+    assert body_of(max_tokens=5.0)["max_tokens"] == 5
+
+
+def test_more_messages_than_a_prompt_may_have_are_refused_before_they_are_read():
+    with pytest.raises(InvalidRequest, match="4097 messages") as refusal:
+        body_of(*["no message"] * 4097)
+    assert refusal.value.param == "messages"
+
+
 def test_hints_and_stop_sequences_do_not_reach_the_engine():
     cached = {**text("Hi"), "cache_control": {"type": "ephemeral"}}
     hints = {"metadata": {"user_id": "1"}, "service_tier": "auto", "speed": "standard"}

@@ -54,6 +54,12 @@ def test_what_cannot_begin_a_stop_sequence_is_told_at_once():
     assert scanner.end() == "<"
 
 
+def test_of_many_stop_sequences_each_is_found():
+    stops = [f"<{number}>" for number in range(1000)]
+    for stop in (stops[0], stops[-1]):
+        assert told(stops, ["a <1000 <", f"a{stop}b"]) == ("a <1000 <a", stop)
+
+
 def test_nothing_is_told_after_a_stop_sequence():
     scanner = StopScanner(["."])
     assert scanner.feed("a.b") == "a"

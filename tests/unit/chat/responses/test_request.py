@@ -146,7 +146,7 @@ def test_logprobs_can_be_asked_for_by_include_alone():
     body = body_of(include=["message.output_text.logprobs"])
     assert body["logprobs"] is True
     assert mends.are_needed(parsed(body, NAMES))
-    assert mends.mended(body)["top_logprobs"] == 1
+    assert mends.mended(body)["n_probs"] == 1
     assert "logprobs" not in body_of(include=["reasoning.encrypted_content"])
 
 
@@ -249,7 +249,14 @@ def test_what_cannot_be_had_is_refused_by_its_name(fields, param):
         ({"tools": [WEATHER | {"colour": "red"}]}, "tools.0.colour"),
         ({"tool_choice": "required"}, "tool_choice"),
         ({"tools": [WEATHER], "tool_choice": CHOOSE_X}, "tool_choice.name"),
-        ({"tools": [WEATHER], "tool_choice": {"type": "function"}}, "tool_choice"),
+        ({"tools": [WEATHER], "tool_choice": {"type": "function"}}, "tool_choice.name"),
+        ({"tools": [WEATHER], "tool_choice": {"type": "auto", "x": 1}}, "tool_choice.x"),
+        (
+            {"tools": [WEATHER], "tool_choice": {"type": "function", "name": "weather", "x": 1}},
+            "tool_choice.x",
+        ),
+        ({"tools": [WEATHER], "tool_choice": {}}, "tool_choice"),
+        ({"input": [{"role": "user", "content": "Hi"}] * 4097}, "input"),
         ({"text": {"format": {"type": "json_schema", "name": "x"}}}, "text.format.schema"),
     ],
 )

@@ -9,7 +9,7 @@ from openai.types.responses.response_stream_event import ResponseStreamEvent
 from pydantic import BaseModel
 
 from eloquio.chat.responses.schema import ResponseRequest
-from eloquio.chat.responses.stream import ResponseEvents, encoded
+from eloquio.chat.responses.stream import ResponseEvents
 from eloquio.errors import EngineCrashed, EngineFault, QueueFull
 
 USAGE = {
@@ -280,16 +280,6 @@ def test_what_was_asked_is_told_back():
 def test_a_trace_that_was_asked_for_is_in_the_response():
     _, response = told([START, chunk("stop"), usage(trace={"request_id": "r"})])
     assert response["trace"] == {"request_id": "r"}
-
-
-def test_an_event_goes_over_the_wire_under_its_name():
-    wire = encoded(events_over().feed(chunk(content="Hé\n")))
-    first = wire.split(b"\n\n")[0]
-    assert first.startswith(b"event: response.created\ndata: {")
-    for event in wire.decode("ascii").removesuffix("\n\n").split("\n\n"):
-        name, data = event.split("\n")
-        assert json.loads(data.removeprefix("data: "))["type"] == name.removeprefix("event: ")
-    assert b"[DONE]" not in wire
 
 
 def test_the_official_types_were_found():

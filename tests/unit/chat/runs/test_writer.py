@@ -30,7 +30,7 @@ async def writer(database):
 
 
 def live_run(name="run-1"):
-    return LiveRun(Run(id=name, model="tiny", status="queued", created=1.0, request=b"{}"))
+    return LiveRun(Run(id=name, model="tiny", status="queued", created=1.0), b"{}")
 
 
 async def until(condition):

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from eloquio.errors import EloquioError, InvalidRequest, NotImplementedHere
-from eloquio.media.fetcher import Fetcher
-from eloquio.media.pictures import for_engine
+from eloquio.media.pictures import PictureMaker, Together
 
 Json = dict[str, Any]
 
@@ -14,7 +13,7 @@ MOST_PICTURES = 100
 
 _PICTURES = ("image_url", "input_image")
 # Whoever knows whether the model hears says what becomes of sound.
-_LEFT_ALONE = ("text", "refusal", "input_audio", "audio")
+_LEFT_ALONE = ("text", "refusal", "input_audio")
 _FILES = ("file", "input_file")
 
 
@@ -28,13 +27,13 @@ class _Picture(NamedTuple):
 
 
 async def with_pictures(
-    messages: Sequence[Json], image_base64: str | None, fetch: Fetcher | None
+    messages: Sequence[Json], image_base64: str | None, maker: PictureMaker
 ) -> tuple[list[Json], int]:
     """An OpenAI chat's messages with pictures that an engine reads, and how many they are.
 
     `image_base64` goes before the text of the user's last message. Order, count and all other
     parts stay; `messages` itself is not changed. Raises InvalidRequest for a part of no known type,
-    and what `for_engine` raises for a picture; one that can't be had is enough.
+    and what `maker` raises for a picture; one that can't be had is enough.
     """
     pictures = list(_pictures(messages))
     wanted = [(picture.source, picture.param) for picture in pictures]
@@ -45,13 +44,14 @@ async def with_pictures(
             f"The request holds {len(wanted)} pictures; at most {MOST_PICTURES} are taken.",
             param="messages",
         )
-    urls = await _all_for_engine(wanted, fetch)
+    urls = await _all_for_engine(wanted, maker)
     seen = [_with_own_parts(message) for message in messages]
     for picture, url in zip(pictures, urls, strict=False):
         parts = seen[picture.message]["content"]
         parts[picture.part] = _as_image_url(parts[picture.part], url)
     if image_base64 is not None:
-        _put_before_last_text(seen, urls[-1])
+        last: Json = {"type": "image_url", "image_url": {"url": urls[-1]}}
+        _put_before_last_text(seen, last, "image_base64")
     return seen, len(urls)
 
 
@@ -94,11 +94,12 @@ def _source(part: Json, param: str) -> tuple[str, str]:
     return picture, param
 
 
-async def _all_for_engine(wanted: Sequence[tuple[str, str]], fetch: Fetcher | None) -> list[str]:
+async def _all_for_engine(wanted: Sequence[tuple[str, str]], maker: PictureMaker) -> list[str]:
     """All at once; when one can't be had, the others are given up."""
+    together = Together()
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(for_engine(*picture, fetch)) for picture in wanted]
+            tasks = [group.create_task(maker.for_engine(*each, together)) for each in wanted]
     except* EloquioError as errors:
         first = errors.exceptions[0]
     else:
@@ -121,7 +122,17 @@ def _as_image_url(part: Json, url: str) -> Json:
     return {**part, "image_url": {**beside, "url": url}}
 
 
-def _put_before_last_text(messages: list[Json], url: str) -> None:
+def with_sound(messages: Sequence[Json], audio_base64: str) -> list[Json]:
+    """The messages with a sound before the text of the user's last; it may be a data URL."""
+    heard = list(messages)
+    head, comma, data = audio_base64.partition(",")
+    container = head.partition("/")[2].partition(";")[0] if comma else ""
+    sound = {"data": data if comma else audio_base64, "format": container or "wav"}
+    _put_before_last_text(heard, {"type": "input_audio", "input_audio": sound}, "audio_base64")
+    return heard
+
+
+def _put_before_last_text(messages: list[Json], put: Json, param: str) -> None:
     number = next(
         (
             number
@@ -132,12 +143,11 @@ def _put_before_last_text(messages: list[Json], url: str) -> None:
     )
     if number is None:
         raise InvalidRequest(
-            "The picture belongs to the user's last message, and there is none.",
-            param="image_base64",
+            f"What {param} holds belongs to the user's last message, and there is none.",
+            param=param,
         )
     content = messages[number].get("content")
     parts = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
     texts = (place for place, part in enumerate(parts) if part.get("type") == "text")
     place = next(texts, len(parts))
-    picture = {"type": "image_url", "image_url": {"url": url}}
-    messages[number] = {**messages[number], "content": [*parts[:place], picture, *parts[place:]]}
+    messages[number] = {**messages[number], "content": [*parts[:place], put, *parts[place:]]}

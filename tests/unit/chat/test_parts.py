@@ -7,8 +7,9 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
+from eloquio.chat.parts import MOST_PICTURES, with_pictures
 from eloquio.errors import InvalidImage, InvalidRequest, NotImplementedHere, RemoteMediaRefused
-from eloquio.media.parts import MOST_PICTURES, with_pictures
+from eloquio.media.pictures import PictureMaker
 from fixtures.picture_files import saved
 
 pytestmark = pytest.mark.anyio
@@ -56,7 +57,7 @@ async def test_pictures_among_texts_keep_their_order_and_count():
         {"role": "user", "content": [picture("blue"), picture("red"), text("three")]},
     ]
     before = copy.deepcopy(messages)
-    seen, count = await with_pictures(messages, None, None)
+    seen, count = await with_pictures(messages, None, PictureMaker())
     assert count == 4
     assert shown(seen) == [
         ["Look well."],
@@ -76,12 +77,12 @@ async def test_messages_without_pictures_are_what_they_were():
         {"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "x"}}]},
         {"role": "user"},
     ]
-    assert await with_pictures(messages, None, None) == (messages, 0)
+    assert await with_pictures(messages, None, PictureMaker()) == (messages, 0)
 
 
 async def test_what_stands_beside_a_picture_stays():
     message = {"role": "user", "name": "Ann", "content": [picture("red", detail="low") | {"id": 7}]}
-    [seen], _ = await with_pictures([message], None, None)
+    [seen], _ = await with_pictures([message], None, PictureMaker())
     [part] = seen["content"]
     assert seen["name"] == "Ann"
     assert part["id"] == 7
@@ -93,7 +94,7 @@ async def test_a_url_without_its_object_and_an_input_image_become_the_usual_part
         {"type": "image_url", "image_url": source("red")},
         {"type": "input_image", "image_url": source("green"), "detail": "high"},
     ]
-    [seen], count = await with_pictures([{"role": "user", "content": parts}], None, None)
+    [seen], count = await with_pictures([{"role": "user", "content": parts}], None, PictureMaker())
     assert (shown([seen]), count) == ([["red", "green"]], 2)
     assert seen["content"][1]["image_url"]["detail"] == "high"
 
@@ -108,20 +109,22 @@ async def test_the_picture_of_a_field_goes_before_the_last_text_of_the_user(colo
         {"role": "user", "content": "second"},
         {"role": "assistant", "content": "begun"},
     ]
-    seen, count = await with_pictures(messages, given, None)
+    seen, count = await with_pictures(messages, given, PictureMaker())
     assert (shown(seen), count) == ([["first"], ["answer"], ["blue", "second"], ["begun"]], 1)
     assert messages[2]["content"] == "second"
 
 
 async def test_the_picture_of_a_field_goes_behind_pictures_that_come_before_the_text():
     content = [picture("red"), text("one"), picture("green"), text("two")]
-    seen, count = await with_pictures([{"role": "user", "content": content}], source("blue"), None)
+    seen, count = await with_pictures(
+        [{"role": "user", "content": content}], source("blue"), PictureMaker()
+    )
     assert (shown(seen), count) == ([["red", "blue", "one", "green", "two"]], 3)
 
 
 async def test_the_picture_of_a_field_can_be_all_that_the_user_says():
     for message in ({"role": "user", "content": [picture("red")]}, {"role": "user", "content": []}):
-        seen, _ = await with_pictures([message], source("blue"), None)
+        seen, _ = await with_pictures([message], source("blue"), PictureMaker())
         assert shown(seen)[0][-1] == "blue"
 
 
@@ -146,7 +149,7 @@ async def test_a_part_that_is_no_part_is_refused_by_its_place(part, param):
         {"role": "user", "content": [text("y"), part]},
     ]
     with pytest.raises(InvalidRequest) as refused:
-        await with_pictures(messages, None, None)
+        await with_pictures(messages, None, PictureMaker())
     assert refused.value.param == param
     if param.endswith("type") and isinstance(part, dict) and isinstance(part.get("type"), str):
         assert part["type"] in refused.value.message
@@ -155,7 +158,7 @@ async def test_a_part_that_is_no_part_is_refused_by_its_place(part, param):
 async def test_a_file_is_said_not_to_be_had():
     part = {"type": "file", "file": {"file_id": "f-1"}}
     with pytest.raises(NotImplementedHere) as refused:
-        await with_pictures([{"role": "user", "content": [part]}], None, None)
+        await with_pictures([{"role": "user", "content": [part]}], None, PictureMaker())
     assert refused.value.param == "messages.0.content.0.type"
 
 
@@ -163,27 +166,27 @@ async def test_one_picture_that_cannot_be_had_is_enough_to_refuse():
     broken = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAA!"}}
     content = [picture("red"), broken, picture("green")]
     with pytest.raises(InvalidImage) as refused:
-        await with_pictures([{"role": "user", "content": content}], None, None)
+        await with_pictures([{"role": "user", "content": content}], None, PictureMaker())
     assert refused.value.param == "messages.0.content.1.image_url.url"
     remote = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/a.png"}}
     with pytest.raises(RemoteMediaRefused):
-        await with_pictures([{"role": "user", "content": [remote]}], None, None)
+        await with_pictures([{"role": "user", "content": [remote]}], None, PictureMaker())
 
 
 async def test_the_field_of_a_picture_is_named_when_it_is_wrong_or_has_no_place():
     with pytest.raises(InvalidImage) as refused:
-        await with_pictures([{"role": "user", "content": "x"}], "!", None)
+        await with_pictures([{"role": "user", "content": "x"}], "!", PictureMaker())
     assert refused.value.param == "image_base64"
     with pytest.raises(InvalidRequest) as refused:
-        await with_pictures([{"role": "system", "content": "x"}], source("red"), None)
+        await with_pictures([{"role": "system", "content": "x"}], source("red"), PictureMaker())
     assert refused.value.param == "image_base64"
 
 
 async def test_more_pictures_than_are_taken_are_refused_with_both_numbers():
     content = [picture("red")] * MOST_PICTURES
-    _, count = await with_pictures([{"role": "user", "content": content}], None, None)
+    _, count = await with_pictures([{"role": "user", "content": content}], None, PictureMaker())
     assert count == MOST_PICTURES
     with pytest.raises(InvalidRequest) as refused:
-        await with_pictures([{"role": "user", "content": content}], source("red"), None)
+        await with_pictures([{"role": "user", "content": content}], source("red"), PictureMaker())
     assert "101" in refused.value.message
     assert "100" in refused.value.message
