@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
@@ -41,6 +41,7 @@ class GenerateRequest(BaseModel):
     max_new_tokens: WholeNumber | None = None
     repetition_penalty: float | None = None
     image_base64: str | None = None
+    stream: Literal[True] = True
     cancel_id: str | None = Field(default=None, min_length=1, max_length=128)
     """By which `POST /cancel` finds the request."""
 
@@ -52,7 +53,7 @@ class GenerateRequest(BaseModel):
         if self.system_prompt:
             system = {"role": "system", "content": self.system_prompt}
             fields["messages"] = [system, *fields["messages"]]
-        return fields | {"stream": True}
+        return fields
 
 
 @router.post("/generate/stream", response_class=Response, status_code=200, responses=_REPLIES)

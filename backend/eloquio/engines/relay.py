@@ -12,6 +12,7 @@ import aiohttp
 from eloquio.engines.engine import Engine
 from eloquio.engines.event_blocks import EventBlocks
 from eloquio.engines.exits import without_paths
+from eloquio.engines.gathering import Gathering
 from eloquio.engines.pool import Pool
 from eloquio.errors import (
     BodyTooLarge,
@@ -44,13 +45,17 @@ async def stream(
                 raise engine_error(reply.status, await reply.read())
             if reply.content_type != "text/event-stream":
                 raise EngineFault("The engine didn't stream its answer.")
+            gathering = Gathering(reply.connection and reply.connection.transport)
             async for chunk in reply.content.iter_any():
-                if block := blocks.feed(chunk):
+                block = blocks.feed(chunk)
+                if block:
                     yield block
                 if blocks.error is not None:
                     raise engine_error(500, blocks.error)
                 if blocks.is_whole:
                     return
+                if block:
+                    await gathering.rest()
     except aiohttp.ClientError as failure:
         raise await engine.cause_of_loss(client) from failure
     raise await engine.cause_of_loss(client)

@@ -22,7 +22,7 @@ from eloquio.setup.tools import SetupFailed, Tools
 from eloquio.setup.worker import worker_step, worker_tests_step
 
 CHECK = "check"
-NEED_WORKER = {"worker", "wire"}
+NEED_WORKER = {"worker", "wire", END_TO_END}
 SHOWN_LINES = 400
 
 
@@ -46,17 +46,25 @@ def test(arguments: Sequence[str]) -> int:
 
 def run_all(checkout: Checkout, names: Sequence[str], tools: Tools, console: Console) -> Count:
     """Set up what these suites need, run all of them, and count what they found."""
+    total = Count()
     with only_one(checkout, console):
         failed = run_steps(needed_steps(checkout, names, tools), tools, console)
+        if not failed:
+            node = required_node(checkout)
+            checks = Checks(checkout, tools, node).steps() if CHECK in names else []
+            # Side by side: the set-up of the worker is long, and mostly waits for a disk.
+            ended = run_steps(
+                [*worker_steps(checkout, names, tools), *checks],
+                tools,
+                console,
+                at_once=processors(),
+            )
+            wrong = {check.name for check in checks}.intersection(ended)
+            total += Count(passed=len(checks) - len(wrong), failed=len(wrong))
+            failed = [name for name in ended if name not in wrong]
     if failed:
         console.say(f"Set-up failed: {', '.join(failed)}. Running it again goes on from here.")
-        return Count(failed=len(failed))
-    node = required_node(checkout)
-    total = Count()
-    if CHECK in names:
-        checks = Checks(checkout, tools, node).steps()
-        failed = run_steps(checks, tools, console, at_once=processors())
-        total += Count(passed=len(checks) - len(failed), failed=len(failed))
+        return total + Count(failed=len(failed))
     runner = SuiteRunner(checkout, tools, node)
     steps = [_as_step(suite(name, checkout), runner) for name in names if name != CHECK]
     # One at a time: they measure time, and share two processors with the engines they start.
@@ -90,12 +98,18 @@ def needed_steps(checkout: Checkout, names: Sequence[str], tools: Tools) -> list
         steps.append(node_modules_step(checkout, tools))
     if set(names) - {CHECK, PAGE}:
         steps.append(model_step(checkout, tools))
-    if set(names) & NEED_WORKER:
-        steps.append(worker_step(checkout, checkout.worker_venv, tools))
-        steps.append(worker_tests_step(checkout, tools))
     if END_TO_END in names:
         steps += [page_step(checkout, tools), chromium_step(checkout, tools)]
     return steps
+
+
+def worker_steps(checkout: Checkout, names: Sequence[str], tools: Tools) -> list[Step]:
+    if not set(names) & NEED_WORKER:
+        return []
+    return [
+        worker_step(checkout, checkout.worker_venv, tools),
+        worker_tests_step(checkout, tools),
+    ]
 
 
 def _as_step(suite: Suite, runner: SuiteRunner) -> Step:

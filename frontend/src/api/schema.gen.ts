@@ -1323,6 +1323,12 @@ export interface components {
             model?: string | null;
             /** Repetition Penalty */
             repetition_penalty?: number | null;
+            /**
+             * Stream
+             * @default true
+             * @constant
+             */
+            stream: true;
             /** System Prompt */
             system_prompt?: string | null;
             /** Temperature */

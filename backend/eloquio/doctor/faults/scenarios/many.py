@@ -1,7 +1,6 @@
 """Several models, and several who ask at the same moment."""
 
 import asyncio
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -143,7 +142,7 @@ async def settings_change_all_the_time(folder: Path) -> str:
         told = Counter(reply.status for reply in replies[50:])
         expect(set(told) <= {200, 409, 499}, f"The loads were answered with {dict(told)}.")
         kept = (await running.get("/v1/settings", **PAGE)).require(200).body
-        expect(json.dumps(kept) in map(json.dumps, bodies), f"What was kept is {kept}.")
+        expect(any(body.items() <= kept.items() for body in bodies), f"What was kept is {kept}.")
         await _until_one_engine(running)
         return f"50 changes taken, loads {dict(told)}, one engine"
 
