@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import json
-import shutil
 
 import httpx2 as httpx
 import openai
@@ -26,13 +25,7 @@ def server(tmp_path_factory):
     """With SmolLM2 as safetensors, and two adapters on it that name it as the Hub would."""
     home = tmp_path_factory.mktemp("home")
     shelf = home / "shelf"
-    shutil.copytree(worker_folders.smollm2(), shelf / "org/smol")
-    for name in ("says_banana", "says_ahoy"):
-        adapter = shelf / "org" / name
-        shutil.copytree(getattr(worker_folders, name)(), adapter)
-        config = json.loads((adapter / "adapter_config.json").read_text())
-        config["base_model_name_or_path"] = "Org/SMOL"
-        (adapter / "adapter_config.json").write_text(json.dumps(config))
+    worker_folders.put_adapters(shelf)
     with serving(home, "--model-dir", str(shelf), "--no-load-on-start") as running:
         load(running, "org/says_banana", lora_adapters=["org/says_ahoy"], max_seq_length=1024)
         yield running

@@ -5,7 +5,8 @@ import { growingPause, readEvents, type ServerEvent } from "./events";
 
 export type ContentPart =
   | { type: "text"; text: string }
-  | { type: "image_url"; image_url: { url: string } };
+  | { type: "image_url"; image_url: { url: string } }
+  | { type: "input_audio"; input_audio: { data: string; format: string } };
 
 export type ChatMessage = {
   role: "system" | "user" | "assistant";
@@ -27,6 +28,8 @@ export type CompletionRequest = {
   seed?: number | undefined;
   stop?: string[] | undefined;
   enable_thinking?: boolean | undefined;
+  /** An adapter's name, or false for the base without any. */
+  use_adapter?: string | false | undefined;
   /** With an assistant's message last: go on in it, and send only what is new. */
   continue_final_message?: boolean | undefined;
   add_generation_prompt?: boolean | undefined;

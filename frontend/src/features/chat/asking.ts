@@ -12,6 +12,7 @@ export type Asked = {
   settings: ModelSettings;
   supportsReasoning: boolean;
   seesPictures: boolean;
+  hearsSounds?: boolean;
 };
 
 /** How a reply is asked for, and how that is taken back. */
@@ -38,7 +39,7 @@ export function asNewRun({ run }: RunningReply, branch: Message[], asked: Asked)
 export function asBefore(reply: RunningReply, conversation: Conversation): Ways {
   const { run } = reply;
   // What it needed to know of the model has been asked then.
-  const asked = { ...run.asked, supportsReasoning: true, seesPictures: true };
+  const asked = { ...run.asked, supportsReasoning: true, seesPictures: true, hearsSounds: true };
   const request = reply.content
     ? continuationFor(branchTo(conversation, reply.id), asked)
     : requestFor(branchTo(conversation, reply.parentId), asked);
@@ -98,6 +99,7 @@ function requestFor(branch: Message[], { model, settings }: Asked): CompletionRe
     model,
     messages: requestMessages(branch, settings.systemPrompt),
     ...samplingRequest(settings),
+    ...(settings.adapter === undefined ? {} : { use_adapter: settings.adapter }),
   };
 }
 

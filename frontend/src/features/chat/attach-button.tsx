@@ -1,6 +1,7 @@
-import { ImagePlus } from "lucide-react";
-import { useRef } from "react";
+import { AudioLines, ImagePlus } from "lucide-react";
+import { type RefObject, useRef } from "react";
 import { IconButton } from "@/ui/icon-button";
+import { soundFiles } from "./sounds";
 
 type Props = {
   /** Why no picture can be attached now; null if one can. */
@@ -29,19 +30,54 @@ export function AttachButton({ reason, onFiles }: Props) {
           {reason}
         </span>
       )}
-      <input
-        ref={input}
-        type="file"
+      <FileInput
+        input={input}
+        label="Pictures"
         accept="image/*,.heic,.heif,.avif"
-        multiple
-        hidden
-        aria-label="Pictures"
-        onChange={(event) => {
-          onFiles([...(event.target.files ?? [])]);
-          // So that the same file can be chosen again after it was removed.
-          event.target.value = "";
-        }}
+        onFiles={onFiles}
       />
     </>
+  );
+}
+
+/** Chooses sounds from the disk; there only where the model hears. */
+export function AttachSoundButton({ onFiles }: Pick<Props, "onFiles">) {
+  const input = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <IconButton
+        label="Attach sounds"
+        hint="Attach sounds; they can be dropped, too"
+        side="top"
+        onClick={() => input.current?.click()}
+      >
+        <AudioLines aria-hidden />
+      </IconButton>
+      <FileInput input={input} label="Sounds" accept={soundFiles} onFiles={onFiles} />
+    </>
+  );
+}
+
+type FileInputProps = Pick<Props, "onFiles"> & {
+  input: RefObject<HTMLInputElement | null>;
+  label: string;
+  accept: string;
+};
+
+function FileInput({ input, label, accept, onFiles }: FileInputProps) {
+  return (
+    <input
+      ref={input}
+      type="file"
+      accept={accept}
+      multiple
+      hidden
+      aria-label={label}
+      onChange={(event) => {
+        onFiles([...(event.target.files ?? [])]);
+        // So that the same file can be chosen again after it was removed.
+        event.target.value = "";
+      }}
+    />
   );
 }

@@ -9,6 +9,7 @@ import {
 } from "@/ui/dropdown-menu";
 import { IconButton } from "@/ui/icon-button";
 import { Sheet, SheetContent, SheetTrigger } from "@/ui/sheet";
+import { AdapterSwitch } from "./adapter-switch";
 import { download, fileName, toJson, toMarkdown } from "./export";
 import { changedCount, untouched, useSettings } from "./sampling";
 import { SettingsPanel } from "./settings-panel";
@@ -35,6 +36,7 @@ export function ChatHeader({ conversation, isListOpen, onToggleList }: Props) {
       <h1 className="min-w-0 flex-1 truncate px-1 font-medium text-sm">
         {conversation?.title || "New chat"}
       </h1>
+      <AdapterSwitch />
       {active && <WarningsButton model={active} />}
       {conversation && <ExportMenu conversation={conversation} />}
       <SettingsButton />

@@ -7,8 +7,8 @@ import { announcementOf, type Following, followReply, writeReply } from "./reply
 import type { Conversation, Reply, RunningReply } from "./tree";
 import * as tree from "./tree";
 
-/** What a person writes: words, and pictures as data URLs. */
-export type Written = { text: string; images: string[] };
+/** What a person writes: words, and pictures and sounds as data URLs. */
+export type Written = { text: string; images: string[]; sounds?: string[] };
 
 export type Storage =
   | { state: "opening" }
@@ -40,6 +40,10 @@ type ChatState = {
   editAndResend: (promptId: string, message: Written, asked: Asked) => Promise<void>;
   /** Another reply to the same prompt: of a reply its alternative, of a prompt its answer. */
   regenerate: (messageId: string, asked: Asked) => Promise<void>;
+  /** Asks the same again in another way, and shows both replies beside each other. */
+  compare: (replyId: string, asked: Asked) => Promise<void>;
+  /** Of two that are shown beside each other, the one to go on with; the other is kept. */
+  choose: (replyId: string) => void;
   continueReply: (replyId: string, asked: Asked) => Promise<void>;
   stop: (conversationId: string) => void;
   switchTo: (messageId: string) => void;
@@ -174,10 +178,11 @@ export const useChatStore = create<ChatState>((set, get) => {
     conversation: Conversation,
     promptId: string | null,
     asked: Asked,
-    again?: Reply,
+    { again, besideId }: { again?: Reply; besideId?: string } = {},
   ) => {
     const empty = tree.emptyReply(again?.id ?? newId(), promptId, asked.model, Date.now());
-    const reply = { ...empty, run: newPlace(empty, asked) };
+    const beside = besideId === undefined ? {} : { besideId };
+    const reply = { ...empty, ...beside, run: newPlace(empty, asked) };
     const branch = tree.branchTo(conversation, promptId);
     const answered = tree.withMessage(conversation, reply);
     deleteRuns(conversation, answered);
@@ -186,7 +191,7 @@ export const useChatStore = create<ChatState>((set, get) => {
 
   const ask = (
     conversation: Conversation,
-    { text, images }: Written,
+    { text, images, sounds = [] }: Written,
     parentId: string | null,
     asked: Asked,
   ) => {
@@ -196,6 +201,7 @@ export const useChatStore = create<ChatState>((set, get) => {
       role: "user",
       content: text,
       ...(images.length ? { images } : {}),
+      ...(sounds.length ? { sounds } : {}),
       createdAt: Date.now(),
     };
     select(conversation.id);
@@ -276,8 +282,18 @@ export const useChatStore = create<ChatState>((set, get) => {
       if (!message || !isIdle(conversation)) return;
       if (message.role === "user") return answer(conversation, message.id, asked);
       // A reply without a word isn't worth an alternative of its own.
-      const again = message.content || message.reasoning ? undefined : message;
-      await answer(conversation, message.parentId, asked, again);
+      const isEmpty = !message.content && !message.reasoning;
+      await answer(conversation, message.parentId, asked, isEmpty ? { again: message } : {});
+    },
+    async compare(replyId, asked) {
+      const conversation = current();
+      const reply = conversation?.messages[replyId];
+      if (reply?.role !== "assistant" || !isIdle(conversation)) return;
+      await answer(conversation, reply.parentId, asked, { besideId: replyId });
+    },
+    choose(replyId) {
+      const conversation = current();
+      if (isIdle(conversation)) void keep(tree.withChosen(conversation, replyId));
     },
     async continueReply(replyId, asked) {
       const conversation = current();

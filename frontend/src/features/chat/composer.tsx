@@ -2,15 +2,19 @@ import { ArrowUp, Square } from "lucide-react";
 import { useEffect, useRef, useState } from "react";
 import { IconButton } from "@/ui/icon-button";
 import type { Asked } from "./asking";
-import { AttachButton } from "./attach-button";
+import { AttachButton, AttachSoundButton } from "./attach-button";
 import { useChatStore } from "./chat-store";
 import { isSendKey } from "./keys";
 import { ModelGate } from "./model-gate";
 import { drafts } from "./persistence";
 import { attach, forgetTaken, setPictures, takePictures, usePictures } from "./pictures";
+import { RecordButton } from "./record-button";
+import { apart } from "./sounds";
+import { Sounds } from "./sounds-view";
 import { Thumbnails } from "./thumbnails";
-import { useBlindness } from "./use-blindness";
+import { useDictation } from "./use-dictation";
 import { useDroppedFiles } from "./use-dropped-files";
+import { useSenses } from "./use-senses";
 
 const COMPOSER_ID = "composer";
 
@@ -42,20 +46,29 @@ export function Composer({ conversationId, asked, isRunning }: Props) {
     setText(written);
     drafts.write(conversationId, written);
   };
-  const images = usePictures(conversationId);
+  const { images, sounds } = apart(usePictures(conversationId));
+  const shownNow = useRef(conversationId);
+  shownNow.current = conversationId;
+  const dictation = useDictation((said) => {
+    const after = (before: string) => [before.trimEnd(), said].filter(Boolean).join(" ");
+    // Another conversation may be shown by now: what was said belongs to the one it was said for.
+    if (shownNow.current === conversationId) write(after(textNow.current));
+    else drafts.write(conversationId, after(drafts.read(conversationId)));
+  });
   const attachFiles = (files: File[]) => {
     void attach(conversationId, files);
     focusComposer();
   };
   useDroppedFiles(attachFiles);
-  const blindness = useBlindness(conversationId, asked, images.length > 0);
-  const hasWords = text.trim() !== "" || images.length > 0;
-  const canSend = asked !== null && hasWords && blindness.reason === null;
+  const attached = { images: images.length > 0, sounds: sounds.length > 0 };
+  const senses = useSenses(conversationId, asked, attached);
+  const hasWords = text.trim() !== "" || attached.images || attached.sounds;
+  const canSend = asked !== null && hasWords && senses.reason === null;
   const submit = async () => {
     if (!canSend || isRunning) return;
     setText("");
     takePictures(conversationId);
-    await send({ text, images }, asked);
+    await send({ text, images, sounds }, asked);
     // Until the prompt is kept the draft still holds it; words written since then stay.
     if (conversationId === null || textNow.current === "") drafts.write(conversationId, "");
     forgetTaken(conversationId);
@@ -71,17 +84,39 @@ export function Composer({ conversationId, asked, isRunning }: Props) {
       }}
     >
       <ModelGate />
-      {blindness.reason !== null && (
+      {senses.reason !== null && (
         <p id="why-not-send" role="status" className="px-2 pb-2 text-busy text-sm">
-          {blindness.reason}
+          {senses.reason}
         </p>
       )}
       <Thumbnails
         images={images}
-        onRemove={(index) => setPictures(conversationId, images.toSpliced(index, 1))}
+        onRemove={(index) =>
+          setPictures(conversationId, [...images.toSpliced(index, 1), ...sounds])
+        }
+      />
+      <Sounds
+        sounds={sounds}
+        onRemove={(index) =>
+          setPictures(conversationId, [...images, ...sounds.toSpliced(index, 1)])
+        }
       />
       <div className="flex items-end gap-2">
-        <AttachButton reason={blindness.whyNoPictures} onFiles={attachFiles} />
+        <AttachButton reason={senses.whyNoPictures} onFiles={attachFiles} />
+        {senses.whyNoSounds === null && <AttachSoundButton onFiles={attachFiles} />}
+        {(senses.whyNoSounds === null || dictation.name !== null) && (
+          <RecordButton
+            isBusy={dictation.isWriting}
+            hint={
+              senses.whyNoSounds === null
+                ? "Record; the model hears it"
+                : `Dictate; ${dictation.name} writes it down`
+            }
+            onRecorded={(sound) =>
+              senses.whyNoSounds === null ? attachFiles([sound]) : void dictation.write(sound)
+            }
+          />
+        )}
         <textarea
           id={COMPOSER_ID}
           aria-label="Message"
@@ -125,9 +160,7 @@ export function Composer({ conversationId, asked, isRunning }: Props) {
             intent="primary"
             type="submit"
             disabled={!canSend}
-            aria-describedby={
-              asked === null || blindness.reason !== null ? "why-not-send" : undefined
-            }
+            aria-describedby={asked === null || senses.reason !== null ? "why-not-send" : undefined}
           >
             <ArrowUp aria-hidden />
           </IconButton>

@@ -4,14 +4,17 @@ import { activeBranch, type Conversation, type Message } from "./tree";
 export function toMarkdown(conversation: Conversation): string {
   const parts = activeBranch(conversation).map(
     (message) =>
-      `## ${heading(message)}\n\n${[...picturesOf(message), message.content].join("\n\n")}`,
+      `## ${heading(message)}\n\n${[...attachedTo(message), message.content].join("\n\n")}`,
   );
   return `# ${conversation.title || "Conversation"}\n\n${parts.join("\n\n")}\n`;
 }
 
-function picturesOf(message: Message): string[] {
-  const images = message.role === "user" ? (message.images ?? []) : [];
-  return images.map((image, index) => `![Picture ${index + 1}](${image})`);
+function attachedTo(message: Message): string[] {
+  const { images = [], sounds = [] } = message.role === "user" ? message : {};
+  return [
+    ...images.map((image, index) => `![Picture ${index + 1}](${image})`),
+    ...sounds.map((sound, index) => `[Sound ${index + 1}](${sound})`),
+  ];
 }
 
 function heading(message: Message): string {

@@ -2,13 +2,22 @@ import { ArrowDown } from "lucide-react";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { Virtualizer } from "virtua";
 import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
 import type { Asked } from "./asking";
 import type { Place } from "./branch-switch";
 import { useChatStore } from "./chat-store";
+import { Comparison } from "./comparison";
 import { PromptView } from "./prompt-view";
 import { ReplyView } from "./reply-view";
-import { activeBranch, type Conversation, type Message, siblingIds } from "./tree";
-import { useBlindToBranch } from "./use-blindness";
+import {
+  activeBranch,
+  besides,
+  type Conversation,
+  type Message,
+  type Reply,
+  siblingIds,
+} from "./tree";
+import { type Attached, useWhyNotAsked } from "./use-senses";
 import { useStickToEnd } from "./use-stick-to-end";
 
 /** From here on only what is near the window is mounted; below it the browser's search finds all. */
@@ -16,12 +25,12 @@ const VIRTUAL_FROM = 60;
 
 type Props = { conversation: Conversation; asked: Asked | null; isRunning: boolean };
 
-/** `hasPictures`: whether the branch does, from its start to this message. */
-type Row = { message: Message; place: Place; hasPictures: boolean };
+/** `held`: what the branch has been given, from its start to this message. */
+type Row = { message: Message; place: Place; held: Attached; beside: Reply | undefined };
 
 function rowsOf(conversation: Conversation): Row[] {
   const siblings = siblingIds(conversation);
-  let hasPictures = false;
+  let held: Attached = { images: false, sounds: false };
   return activeBranch(conversation).map((message) => {
     const ids = siblings.get(message.parentId) ?? [message.id];
     const index = ids.indexOf(message.id);
@@ -31,8 +40,12 @@ function rowsOf(conversation: Conversation): Row[] {
       previousId: ids[index - 1] ?? null,
       nextId: ids[index + 1] ?? null,
     };
-    hasPictures ||= message.role === "user" && Boolean(message.images?.length);
-    return { message, place, hasPictures };
+    if (message.role === "user")
+      held = {
+        images: held.images || Boolean(message.images?.length),
+        sounds: held.sounds || Boolean(message.sounds?.length),
+      };
+    return { message, place, held, beside: besides(conversation, message) };
   });
 }
 
@@ -42,7 +55,7 @@ export function MessageList({ conversation, asked, isRunning }: Props) {
   const { isAtEnd, toEnd } = useStickToEnd(scroller, content);
   const [editingId, setEditingId] = useState<string | null>(null);
   const rows = useMemo(() => rowsOf(conversation), [conversation]);
-  const blindness = useBlindToBranch(asked);
+  const whyNotAsked = useWhyNotAsked(asked);
   const runningId = useChatStore((state) => state.running[conversation.id]?.id);
 
   // What was just asked for is what one wants to see.
@@ -51,34 +64,36 @@ export function MessageList({ conversation, asked, isRunning }: Props) {
   }, [runningId, toEnd]);
 
   const row = useCallback(
-    ({ message, place, hasPictures }: Row, index: number) => (
-      <div key={message.id} className="mx-auto max-w-3xl px-4 pt-6 last:pb-4">
-        {message.role === "user" ? (
-          <PromptView
-            prompt={message}
-            {...place}
-            conversationId={conversation.id}
-            asked={asked}
-            whyNotAsked={hasPictures ? blindness : null}
-            isBusy={isRunning}
-            isLast={index === rows.length - 1}
-            isEditing={editingId === message.id}
-            onEdit={setEditingId}
-          />
-        ) : (
-          <ReplyView
-            reply={message}
-            {...place}
-            conversationId={conversation.id}
-            asked={asked}
-            whyNotAsked={hasPictures ? blindness : null}
-            isBusy={isRunning}
-            isLast={index === rows.length - 1}
-          />
-        )}
-      </div>
-    ),
-    [asked, blindness, isRunning, editingId, conversation.id, rows.length],
+    ({ message, place, held, beside }: Row, index: number) => {
+      const shared = {
+        ...place,
+        conversationId: conversation.id,
+        asked,
+        whyNotAsked: whyNotAsked(held),
+        isBusy: isRunning,
+        isLast: index === rows.length - 1,
+      };
+      return (
+        <div
+          key={message.id}
+          className={cn("mx-auto px-4 pt-6 last:pb-4", beside ? "max-w-6xl" : "max-w-3xl")}
+        >
+          {message.role === "user" ? (
+            <PromptView
+              {...shared}
+              prompt={message}
+              isEditing={editingId === message.id}
+              onEdit={setEditingId}
+            />
+          ) : beside ? (
+            <Comparison {...shared} reply={message} beside={beside} />
+          ) : (
+            <ReplyView {...shared} reply={message} />
+          )}
+        </div>
+      );
+    },
+    [asked, whyNotAsked, isRunning, editingId, conversation.id, rows.length],
   );
   const edited = rows.findIndex(({ message }) => message.id === editingId);
 

@@ -2,6 +2,7 @@ import { useEffect } from "react";
 import { toast } from "sonner";
 import { create } from "zustand";
 import { pictureDrafts } from "./persistence";
+import { isSound, soundOf } from "./sounds";
 
 /** What larger pictures are scaled down to be below; the model itself sees far less. */
 const LARGEST_BYTES = 20 * 1024 ** 2;
@@ -10,7 +11,7 @@ const LONGEST_SIDE = 4096;
 const keyOf = (conversationId: string | null) => conversationId ?? "new";
 const none: string[] = [];
 
-/** The pictures in each conversation's composer; where none are noted, some may have been kept. */
+/** Pictures and sounds in each composer; where none are noted, some may have been kept. */
 const useAttached = create<Record<string, string[]>>(() => ({}));
 
 const attachedNow = (conversationId: string | null) =>
@@ -47,12 +48,17 @@ async function bringBack(conversationId: string | null): Promise<void> {
 export async function attach(conversationId: string | null, files: Iterable<File>): Promise<void> {
   for (const file of files) {
     try {
-      const image = await dataUrlOf(await withinBounds(file));
+      const sound = soundOf(file);
+      if (sound && file.size > LARGEST_BYTES) {
+        toast.error(`${file.name} is larger than 20 MB, which a message can't hold.`);
+        continue;
+      }
+      const url = await dataUrlOf(sound ?? (await withinBounds(file)));
       await bringBack(conversationId);
       const before = attachedNow(conversationId) ?? none;
-      setPictures(conversationId, [...before, image]);
+      setPictures(conversationId, [...before, url]);
     } catch {
-      toast.error(`${file.name} could not be read as a picture.`);
+      toast.error(`${file.name} could not be read as ${isSound(file) ? "a sound" : "a picture"}.`);
     }
   }
 }

@@ -10,9 +10,10 @@ import { useChatStore } from "./chat-store";
 import { focusComposer } from "./composer";
 import { DeleteButton } from "./delete-button";
 import { isSendKey } from "./keys";
+import { Sounds } from "./sounds-view";
 import { Thumbnails } from "./thumbnails";
 import type { Prompt } from "./tree";
-import { useBlindness } from "./use-blindness";
+import { useSenses } from "./use-senses";
 
 type Props = Place & {
   prompt: Prompt;
@@ -33,6 +34,7 @@ export const PromptView = memo(function PromptView(props: Props) {
   return (
     <article aria-label="Prompt" data-role="user" className="flex flex-col items-end gap-1">
       <Pictures images={prompt.images ?? []} />
+      <Sounds sounds={prompt.sounds ?? []} />
       {prompt.content && (
         <p className="max-w-[85%] whitespace-pre-wrap rounded-xl rounded-br-sm bg-accent px-4 py-2.5 text-accent-foreground leading-relaxed [overflow-wrap:anywhere]">
           {prompt.content}
@@ -88,8 +90,10 @@ function Pictures({ images }: { images: string[] }) {
 function PromptEditor({ prompt, conversationId, asked, isBusy, onEdit }: Props) {
   const [text, setText] = useState(prompt.content);
   const [images, setImages] = useState(prompt.images ?? []);
-  const { reason } = useBlindness(conversationId, asked, images.length > 0, prompt.parentId);
-  const hasWords = text.trim() !== "" || images.length > 0;
+  const [sounds, setSounds] = useState(prompt.sounds ?? []);
+  const attached = { images: images.length > 0, sounds: sounds.length > 0 };
+  const { reason } = useSenses(conversationId, asked, attached, prompt.parentId);
+  const hasWords = text.trim() !== "" || attached.images || attached.sounds;
   const canSend = hasWords && asked !== null && reason === null && !isBusy;
   const close = () => {
     onEdit(null);
@@ -97,7 +101,7 @@ function PromptEditor({ prompt, conversationId, asked, isBusy, onEdit }: Props) 
   };
   const send = () => {
     if (!canSend) return;
-    void useChatStore.getState().editAndResend(prompt.id, { text, images }, asked);
+    void useChatStore.getState().editAndResend(prompt.id, { text, images, sounds }, asked);
     close();
   };
   return (
@@ -110,6 +114,7 @@ function PromptEditor({ prompt, conversationId, asked, isBusy, onEdit }: Props) 
       }}
     >
       <Thumbnails images={images} onRemove={(index) => setImages(images.toSpliced(index, 1))} />
+      <Sounds sounds={sounds} onRemove={(index) => setSounds(sounds.toSpliced(index, 1))} />
       <Textarea
         autoFocus
         aria-label="Edited prompt"

@@ -1,5 +1,6 @@
 import { assertNever } from "@/lib/assert-never";
 import { formatCount, formatMilliseconds, formatTokensPerSecond } from "@/lib/format";
+import { nameOfAdapter } from "./adapters";
 import type { Outcome, Reply } from "./tree";
 
 /** What ended a reply, where it wasn't the model itself. */
@@ -35,8 +36,9 @@ function reasonInWords(reason: string): string | null {
 }
 
 /** Speed, time to the first token, length, the model that answered, and why it ended. */
-export function ReplyFacts({ reply: { outcome, stats, model } }: { reply: Reply }) {
+export function ReplyFacts({ reply: { outcome, stats, model, run } }: { reply: Reply }) {
   const end = endOf(outcome);
+  const adapter = run?.asked.settings.adapter;
   const facts: string[] = [];
   if (stats) {
     if (stats.tokensPerSecond !== null) facts.push(formatTokensPerSecond(stats.tokensPerSecond));
@@ -54,6 +56,9 @@ export function ReplyFacts({ reply: { outcome, stats, model } }: { reply: Reply 
         </span>
       ))}
       <span className="[overflow-wrap:anywhere]">{model}</span>
+      {adapter !== undefined && (
+        <span className="[overflow-wrap:anywhere]">{nameOfAdapter(adapter)}</span>
+      )}
     </p>
   );
 }

@@ -9,6 +9,7 @@ import { AfterCrash } from "./after-crash";
 import type { Asked } from "./asking";
 import { BranchSwitch, type Place, placeOf } from "./branch-switch";
 import { useChatStore } from "./chat-store";
+import { CompareButton } from "./compare-button";
 import { focusComposer } from "./composer";
 import { DeleteButton } from "./delete-button";
 import { LazyMarkdown } from "./lazy-markdown";
@@ -107,6 +108,7 @@ function Ending({ reply, asked, whyNotAsked, isBusy, isLast, ...place }: Props) 
         >
           <RefreshCw aria-hidden />
         </IconButton>
+        {content && <CompareButton reply={reply} asked={asked} isDisabled={cannotAsk} />}
         <DeleteButton messageId={reply.id} noun="reply" isDisabled={isBusy} />
         {isLast && content && wasCut && (
           <Button

@@ -16,8 +16,16 @@ export type Sampling = {
   stop: string[];
 };
 
+/** An adapter's name, or false for the base without any. */
+export type Adapter = string | false;
+
 /** `sampling` holds only what the person changed: the rest is left to the model and the engine. */
-export type ModelSettings = { systemPrompt: string; sampling: Partial<Sampling> };
+export type ModelSettings = {
+  systemPrompt: string;
+  sampling: Partial<Sampling>;
+  /** Missing: whatever the model was loaded to answer with. */
+  adapter?: Adapter;
+};
 
 export type NumberField = Exclude<keyof Sampling, "stop">;
 
@@ -147,6 +155,7 @@ export const untouched: ModelSettings = { systemPrompt: "", sampling: {} };
 type SettingsState = {
   byModel: Record<string, ModelSettings>;
   setSystemPrompt: (model: string, systemPrompt: string) => void;
+  setAdapter: (model: string, adapter: Adapter) => void;
   setField: <Name extends keyof Sampling>(model: string, name: Name, value: Sampling[Name]) => void;
   resetField: (model: string, name: keyof Sampling) => void;
   resetAll: (model: string) => void;
@@ -164,6 +173,7 @@ export const useSettings = create<SettingsState>()(
         byModel: {},
         setSystemPrompt: (model, systemPrompt) =>
           change(model, (settings) => ({ ...settings, systemPrompt })),
+        setAdapter: (model, adapter) => change(model, (settings) => ({ ...settings, adapter })),
         setField: (model, name, value) =>
           change(model, (settings) => ({
             ...settings,
@@ -174,7 +184,11 @@ export const useSettings = create<SettingsState>()(
             const { [name]: _, ...sampling } = settings.sampling;
             return { ...settings, sampling };
           }),
-        resetAll: (model) => change(model, () => untouched),
+        resetAll: (model) =>
+          change(model, ({ adapter }) => ({
+            ...untouched,
+            ...(adapter === undefined ? {} : { adapter }),
+          })),
       };
     },
     {

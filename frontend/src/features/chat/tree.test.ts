@@ -140,3 +140,26 @@ test("a search looks into titles and all branches, whatever the case", () => {
   expect(matches({ ...twoTurns, title: "Über Bären" }, "bären")).toBe(true);
   expect(matches(twoTurns, "zebra")).toBe(false);
 });
+
+test("sounds go after the pictures and before the words, by the names that formats have", () => {
+  const asked: Message = {
+    id: "p",
+    parentId: null,
+    role: "user",
+    content: "What is it?",
+    images: ["data:image/png;base64,AA=="],
+    sounds: ["data:audio/mpeg;base64,AB==", "data:audio/x-wav;base64,AC=="],
+    createdAt: 0,
+  };
+  expect(requestMessages([asked], "")).toEqual([
+    {
+      role: "user",
+      content: [
+        { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } },
+        { type: "input_audio", input_audio: { data: "AB==", format: "mp3" } },
+        { type: "input_audio", input_audio: { data: "AC==", format: "wav" } },
+        { type: "text", text: "What is it?" },
+      ],
+    },
+  ]);
+});

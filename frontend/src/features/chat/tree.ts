@@ -36,6 +36,8 @@ export type Prompt = {
   content: string;
   /** Data URLs, in the order in which the model sees them. */
   images?: string[];
+  /** Data URLs, too: what the model hears after what it sees. */
+  sounds?: string[];
   createdAt: number;
 };
 
@@ -66,6 +68,8 @@ export type Reply = {
   stats: ReplyStats | null;
   /** Missing where there never was one, and once the server has forgotten it. */
   run?: RunPlace;
+  /** The other reply to the same prompt, beside which this one is shown. */
+  besideId?: string;
   createdAt: number;
 };
 
@@ -183,14 +187,22 @@ export function requestMessages(branch: Message[], systemPrompt: string): ChatMe
 
 type Content = ChatMessage["content"];
 
-/** A prompt's pictures stand before what is asked about them. */
+/** A prompt's pictures and sounds stand before what is asked about them. */
 function contentOf(message: Message): Content {
-  const images = message.role === "user" ? (message.images ?? []) : [];
-  if (images.length === 0) return message.content;
+  const { images = [], sounds = [] } = message.role === "user" ? message : {};
+  if (images.length === 0 && sounds.length === 0) return message.content;
   return [
     ...images.map((url): ContentPart => ({ type: "image_url", image_url: { url } })),
+    ...sounds.map((url): ContentPart => ({ type: "input_audio", input_audio: soundIn(url) })),
     ...partsOf(message.content),
   ];
+}
+
+/** A data URL's base64, and the sound's format by the name that OpenAI has for it. */
+function soundIn(url: string): { data: string; format: string } {
+  const [head = "", data = ""] = url.split(",", 2);
+  const type = /^data:\w+\/(?:x-)?([\w.+-]+)/.exec(head)?.[1] ?? "wav";
+  return { data, format: type === "mpeg" ? "mp3" : type };
 }
 
 function joined(one: Content, other: Content): Content {
@@ -203,14 +215,35 @@ function partsOf(content: Content): ContentPart[] {
   return content ? [{ type: "text", text: content }] : [];
 }
 
-export function hasPictures(branch: Message[]): boolean {
-  return branch.some((message) => message.role === "user" && Boolean(message.images?.length));
+/** Whether a prompt of the branch has some. */
+export function has(what: "images" | "sounds", branch: Message[]): boolean {
+  return branch.some((message) => message.role === "user" && Boolean(message[what]?.length));
+}
+
+/** The reply beside which this one is shown; undefined where it is shown alone. */
+export function besides(conversation: Conversation, message: Message): Reply | undefined {
+  if (message.role !== "assistant" || message.besideId === undefined) return undefined;
+  const other = conversation.messages[message.besideId];
+  return other?.role === "assistant" ? other : undefined;
+}
+
+/** Shows a reply alone again, and goes on with it. */
+export function withChosen(conversation: Conversation, replyId: string): Conversation {
+  const messages = Object.fromEntries(
+    Object.entries(conversation.messages).map(([id, message]) => {
+      if (message.role !== "assistant") return [id, message];
+      const { besideId, ...alone } = message;
+      return [id, id === replyId || besideId === replyId ? alone : message];
+    }),
+  );
+  return switchedTo({ ...conversation, messages }, replyId);
 }
 
 const TITLE_LENGTH = 60;
 
-function titleOf({ content, images }: Prompt): string {
-  return titleFrom(content) || (images?.length ? "About a picture" : "");
+function titleOf({ content, images, sounds }: Prompt): string {
+  if (images?.length) return titleFrom(content) || "About a picture";
+  return titleFrom(content) || (sounds?.length ? "About a sound" : "");
 }
 
 /** The first line with words in it, cut at a word's end. */

@@ -8,9 +8,13 @@ type Props = { engine: Engine; toldAt: number };
 export function EngineFacts({ engine, toldAt }: Props) {
   const { loaded } = engine;
   const facts: [string, string | null][] = [
+    ["Engine", loaded && engineInWords(loaded.engine)],
+    ["Precision", loaded?.dtype ?? null],
+    ["Base", loaded?.is_lora ? (loaded.base_model ?? null) : null],
+    ["Adapters", loaded?.adapters.join(", ") || null],
     ["Context", loaded && contextInWords(loaded)],
     ["Quant", loaded?.gguf_variant ?? null],
-    ["KV cache", loaded?.cache_type_kv ?? null],
+    ["KV cache", loaded?.cache_type_kv || null],
     ["In memory now", engine.resident_bytes === null ? null : formatBytes(engine.resident_bytes)],
     ["Answering", engine.status.state === "failed" ? null : answering(engine)],
     ["Unloads", useTimeLeft({ engine, toldAt })],
@@ -31,6 +35,17 @@ export function EngineFacts({ engine, toldAt }: Props) {
       )}
     </dl>
   );
+}
+
+function engineInWords(engine: string): string {
+  switch (engine) {
+    case "llama_server":
+      return "llama.cpp";
+    case "unsloth":
+      return "transformers by unsloth";
+    default:
+      return engine;
+  }
 }
 
 function contextInWords({

@@ -101,6 +101,8 @@ function ModelStatus({ status }: { status: Schemas["ModelCard"]["status"] }) {
 function ModelFigures({ model }: { model: Schemas["ModelCard"] }) {
   const figures = [
     purposeOf(model.task),
+    model.is_lora && model.base_model ? `adapter of ${model.base_model}` : null,
+    model.is_gguf ? "GGUF" : "safetensors",
     model.quant,
     formatBytes(model.size_bytes),
     model.context_length === null ? null : `${formatCount(model.context_length)} tokens of context`,
