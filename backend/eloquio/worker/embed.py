@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 
 from eloquio.worker.failures import LoadFailed, PromptTooLong, RequestFailed
 from eloquio.worker_plan import WorkerPlan
@@ -26,7 +27,7 @@ class Embedder:
                 local_files_only=True,
                 trust_remote_code=plan.trust_remote_code,
             )
-        except (ValueError, OSError, KeyError, RuntimeError) as error:
+        except (ValueError, OSError, KeyError, RuntimeError, SafetensorError) as error:
             raise LoadFailed("refused", str(error)) from error
         self._turns = asyncio.Lock()
 
@@ -58,7 +59,7 @@ class Embedder:
         tokenizer = self.model.tokenizer
         lengths = [len(tokenizer(text, truncation=False)["input_ids"]) for text in texts]
         if lengths and max(lengths) > self.context_length:
-            raise PromptTooLong(max(lengths), self.context_length)
+            raise PromptTooLong(max(lengths), self.context_length, param="input")
         vectors = self.model.encode(texts, convert_to_tensor=True, show_progress_bar=False)
         return vectors.float().cpu(), sum(lengths)
 

@@ -50,9 +50,9 @@ class GenerationFailed(RequestFailed):
 class PromptTooLong(RequestFailed):
     type = "exceed_context_size_error"
 
-    def __init__(self, needed: int, held: int) -> None:
+    def __init__(self, needed: int, held: int, *, param: str = "messages") -> None:
         super().__init__(
-            f"the request needs {needed} tokens and the context holds {held}", param="messages"
+            f"the request needs {needed} tokens and the context holds {held}", param=param
         )
         self._needed = needed
         self._held = held
