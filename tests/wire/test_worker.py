@@ -184,3 +184,18 @@ def test_unloading_ends_the_process_and_a_model_without_adapter_takes_its_place(
 def says_of(client, model):
     answer = client.chat.completions.create(model=model, messages=QUESTION, temperature=0)
     return answer.choices[0].message.content
+
+
+def test_unsloths_own_loader_answers_too_where_it_is_asked_for_by_name(client, server):
+    httpx.post(f"{server.url}/v1/unload", json={"model_path": "org/says_banana"}, timeout=60)
+    loaded = load(server, "org/says_ahoy", engine="unsloth", max_seq_length=512)
+    assert loaded["engine"] == engine(server)["engine"] == "unsloth"
+    for adapter, said in ((False, PARIS), (True, "Ahoy, matey!")):
+        answer = client.chat.completions.create(
+            model="org/says_ahoy",
+            messages=QUESTION,
+            temperature=0,
+            max_tokens=12,
+            extra_body={"use_adapter": adapter},
+        )
+        assert answer.choices[0].message.content == said
