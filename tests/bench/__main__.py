@@ -18,12 +18,13 @@ from pathlib import Path
 import httpx2 as httpx
 import psutil
 
-from bench import figures
+from bench import figures, worker
 from bench.figures import Figure
 from bench.held import Held, hold, paced_server, paced_ways
 from bench.throughput import measure
 from bench.ways import MODEL
 from eloquio.setup.checkout import Checkout
+from fixtures import worker_folders
 from fixtures.running import RunningServer, serving
 from fixtures.tiny_engine import write_tiny_model
 
@@ -37,18 +38,23 @@ def main() -> None:
     found: list[Figure] = []
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         home = Path(folder)
-        parts = (
-            _of_the_start(home / "empty"),
-            _of_one_engine(home / "fast", options.rounds, options.streams),
-            _of_many(home / "paced", options.held, options.seconds),
-        )
+        if options.worker:
+            python = options.serve_python
+            parts = [worker.measure(home / "worker", options.rounds, options.streams, python)]
+        else:
+            parts = [
+                _of_the_start(home / "empty"),
+                _of_one_engine(home / "fast", options.rounds, options.streams),
+                _of_many(home / "paced", options.held, options.seconds),
+            ]
         for part in parts:
             for figure in part:
                 print(figure.line(), flush=True)
                 found.append(figure)
     if options.write:
         command = shlex.join(["scripts/bench", *sys.argv[1:]])
-        figures.write(DOCUMENT, figures.block(found, command))
+        name = "figures of the worker" if options.worker else "figures"
+        figures.write(DOCUMENT, name, figures.block(found, command))
 
 
 def _of_the_start(home: Path) -> Iterator[Figure]:
@@ -125,6 +131,15 @@ def _parse() -> argparse.Namespace:
     options.add_argument("--streams", type=int, default=8, help="at once, as fast as they come")
     options.add_argument("--held", type=int, default=200, help="at once, of 25 chunks a second")
     options.add_argument("--seconds", type=float, default=20, help="for which those are held")
+    options.add_argument(
+        "--worker", action="store_true", help="the worker instead, beside transformers itself"
+    )
+    options.add_argument(
+        "--serve-python",
+        type=Path,
+        default=worker_folders.WORKER_PYTHON,
+        help="a Python that has transformers[serving], for --worker",
+    )
     options.add_argument("--write", action="store_true", help="put the figures in the document")
     return options.parse_args()
 

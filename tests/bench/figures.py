@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->\n"
+_END = "<!-- end of figures -->\n"
 _GIB = 2**30
 
 
@@ -49,12 +49,12 @@ def block(figures: Sequence[Figure], command: str) -> str:
     return "\n".join([*lines, ""])
 
 
-def write(path: Path, text: str) -> None:
-    """Put `text` where the figures of the document are."""
-    document = path.read_text(encoding="utf-8")
-    before, rest = document.split(BEGIN)
-    after = rest.split(END)[1]
-    path.write_text(f"{before}{BEGIN}{text}{END}{after}", encoding="utf-8")
+def write(path: Path, name: str, text: str) -> None:
+    """Put `text` where the document has the figures of that name."""
+    begin = f"<!-- {name} -->\n"
+    before, rest = path.read_text(encoding="utf-8").split(begin)
+    _, after = rest.split(_END, 1)
+    path.write_text(f"{before}{begin}{text}{_END}{after}", encoding="utf-8")
 
 
 def machine() -> str:

@@ -23,6 +23,7 @@ from eloquio.setup.worker import worker_step, worker_tests_step
 
 CHECK = "check"
 NEED_WORKER = {"worker", "wire", END_TO_END}
+BESIDE_SET_UP = ("unit",)
 SHOWN_LINES = 400
 
 
@@ -46,30 +47,30 @@ def test(arguments: Sequence[str]) -> int:
 
 def run_all(checkout: Checkout, names: Sequence[str], tools: Tools, console: Console) -> Count:
     """Set up what these suites need, run all of them, and count what they found."""
-    total = Count()
     with only_one(checkout, console):
         failed = run_steps(needed_steps(checkout, names, tools), tools, console)
-        if not failed:
-            node = required_node(checkout)
-            checks = Checks(checkout, tools, node).steps() if CHECK in names else []
-            # Side by side: the set-up of the worker is long, and mostly waits for a disk.
-            ended = run_steps(
-                [*worker_steps(checkout, names, tools), *checks],
-                tools,
-                console,
-                at_once=processors(),
-            )
-            wrong = {check.name for check in checks}.intersection(ended)
-            total += Count(passed=len(checks) - len(wrong), failed=len(wrong))
-            failed = [name for name in ended if name not in wrong]
-    if failed:
-        console.say(f"Set-up failed: {', '.join(failed)}. Running it again goes on from here.")
-        return total + Count(failed=len(failed))
-    runner = SuiteRunner(checkout, tools, node)
-    steps = [_as_step(suite(name, checkout), runner) for name in names if name != CHECK]
+        if failed:
+            return _said(console, failed)
+        node = required_node(checkout)
+        runner = SuiteRunner(checkout, tools, node)
+        steps = {name: _as_step(suite(name, checkout), runner) for name in names if name != CHECK}
+        checks = Checks(checkout, tools, node).steps() if CHECK in names else []
+        large = worker_steps(checkout, names, tools)
+        # Beside each other: the set-up of the worker is long, and mostly waits for a disk.
+        beside = [steps.pop(name) for name in BESIDE_SET_UP if name in steps]
+        ended = run_steps([*large, *checks, *beside], tools, console, at_once=processors())
+    if failed := [step.name for step in large if step.name in ended]:
+        return _said(console, failed)
     # One at a time: they measure time, and share two processors with the engines they start.
-    run_steps(steps, tools, console, at_once=1)
-    return sum(runner.counts.values(), total)
+    run_steps(list(steps.values()), tools, console, at_once=1)
+    wrong = [check for check in checks if check.name in ended]
+    checked = Count(passed=len(checks) - len(wrong), failed=len(wrong))
+    return sum(runner.counts.values(), checked)
+
+
+def _said(console: Console, failed: Sequence[str]) -> Count:
+    console.say(f"Set-up failed: {', '.join(failed)}. Running it again goes on from here.")
+    return Count(failed=len(failed))
 
 
 def wanted_suites(arguments: Sequence[str], checkout: Checkout) -> list[str]:

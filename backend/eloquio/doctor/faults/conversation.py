@@ -9,7 +9,9 @@ import time
 from typing import Any
 
 from eloquio.doctor.faults.behaviour import Behaviour
-from eloquio.doctor.faults.program import FOR_EVER_SECONDS, argument, die_by, note
+from eloquio.doctor.faults.program import FOR_EVER_SECONDS, argument, die_by, is_worker, note
+
+_OF_A_WORKER = {"loader": "transformers", "kind": "text", "device": "cpu", "dtype": "float32"}
 
 
 class Conversation:
@@ -54,6 +56,7 @@ class Conversation:
         alias = self._behaviour.alias
         who = {} if alias is None else {"model_alias": alias or argument("--alias")}
         return who | {
+            **(_OF_A_WORKER if is_worker() else {}),
             "total_slots": 1,
             "default_generation_settings": {"n_ctx": self._behaviour.context},
             "chat_template": "{{ messages }}",

@@ -10,8 +10,27 @@ from typing import Any, NoReturn
 FOR_EVER_SECONDS = 600
 
 
+_OF_A_PLAN = {"--model": "model_path", "--alias": "model"}
+
+
+def is_worker() -> bool:
+    return "--plan" in sys.argv
+
+
 def argument(name: str) -> str:
-    """What follows `name` in the command line; empty where it isn't there."""
+    """What follows `name` in the command line; empty where it isn't there.
+
+    A worker is told by other names, most of them in its plan.
+    """
+    if is_worker():
+        if name in _OF_A_PLAN:
+            plan: dict[str, Any] = json.loads(Path(_following("--plan")).read_bytes())
+            return str(plan[_OF_A_PLAN[name]])
+        name = {"--host": "--socket"}.get(name, name)
+    return _following(name)
+
+
+def _following(name: str) -> str:
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else ""
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import aiohttp
 
-from eloquio.doctor.faults import gguf_file, stand_in
+from eloquio.doctor.faults import model_files, stand_in
 from eloquio.doctor.faults.processes import kill, started_by
 from eloquio.doctor.faults.scenario import Broken
 from eloquio.doctor.faults.studio import Json, Studio
@@ -41,8 +41,7 @@ async def studio(
     if not program.exists():
         stand_in.write(program)
     for model, behaviour in models.items():
-        gguf_file.write_model(shelf / f"{model}.gguf", weights_bytes=16 * 2**20)
-        stand_in.write_for(shelf / f"{model}.gguf", **behaviour)
+        stand_in.write_for(model_files.write_model(shelf, model), **behaviour)
     try:
         process, url = await _serve(home, _environment(home, shelf, program, variables or {}))
         timeout = aiohttp.ClientTimeout(total=2 * _START_SECONDS)
@@ -114,6 +113,7 @@ def _environment(
         "HOME": str(home),
         "HF_HOME": str(home / "no-hub"),
         "LLAMA_SERVER_PATH": str(program),
+        "ELOQUIO_WORKER_PYTHON": str(program),
         "ELOQUIO_MODEL_DIRS": str(shelf),
     }
     return kept | own | {name: str(value) for name, value in variables.items()}

@@ -12,7 +12,7 @@ from typing import Any
 import aiohttp
 import psutil
 
-from eloquio.doctor.faults import stand_in
+from eloquio.doctor.faults import model_files, stand_in
 from eloquio.doctor.faults.processes import is_alive
 from eloquio.doctor.faults.program import notes
 from eloquio.doctor.faults.scenario import Broken, expect, until
@@ -125,7 +125,7 @@ class Studio:
 
     def behave(self, model: str, **behaviour: object) -> None:
         """How the model's stand-in behaves from its next start on."""
-        stand_in.write_for(self.shelf / f"{model}.gguf", **behaviour)
+        stand_in.write_for(model_files.place(self.shelf, model), **behaviour)
 
     def noted(self, event: str, model: str | None = None) -> list[Json]:
         return [

@@ -4,10 +4,12 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
+from eloquio.doctor.faults import model_files
 from eloquio.doctor.faults.scenario import Broken, Scenario
 from eloquio.doctor.faults.scenarios import (
     answers,
@@ -21,6 +23,7 @@ from eloquio.doctor.faults.scenarios import (
     starts,
     stops,
     strangers,
+    workers,
 )
 from eloquio.doctor.faults.serving import folder_of_its_own
 
@@ -60,7 +63,56 @@ def _in(theme: ModuleType) -> list[Scenario]:
     return [value for value in vars(theme).values() if isinstance(value, Scenario)]
 
 
-SCENARIOS: tuple[Scenario, ...] = tuple(found for theme in _THEMES for found in _in(theme))
+# What hangs on how an engine is started, watched, asked and ended, and so on its kind.
+_OF_BOTH_ENGINES = (
+    starts.exits_at_once,
+    starts.killed_at_the_start,
+    starts.fails_once,
+    starts.a_failed_load_costs_nothing,
+    starts.keeps_paths_to_itself,
+    progress.moves_for_long,
+    progress.is_silent,
+    progress.answers_garbage_for_health,
+    progress.answers_garbage_for_properties,
+    progress.tells_its_progress,
+    crashes.crashes_in_an_answer,
+    crashes.crashes_before_an_answer,
+    crashes.crashes_while_idle,
+    crashes.crashes_and_leaves_a_child,
+    answers.fails_in_its_own_words,
+    answers.sends_an_error_in_a_stream,
+    answers.closes_a_stream_early,
+    answers.answers_garbage,
+    answers.is_cut_anywhere,
+    answers.is_left_by_its_client,
+    answers.is_frozen,
+    stops.is_unloaded,
+    stops.is_unloaded_while_it_hangs,
+    stops.is_unloaded_while_it_answers,
+    stops.ignores_the_request_to_end,
+    shutdown.is_ended_while_starting,
+    shutdown.is_ended_while_answering,
+    orphans.outlives_no_kill_while_ready,
+    orphans.outlives_no_kill_while_starting,
+    orphans.outlives_no_kill_while_computing,
+    orphans.is_found_by_the_next_start,
+    many.ten_loads_of_two,
+)
+
+
+def _by_a_worker(scenario: Scenario) -> Scenario:
+    async def act(folder: Path) -> str:
+        # Each scenario has a task, and with it a context, of its own.
+        model_files.ENGINE.set("worker")
+        return await scenario.act(folder)
+
+    return replace(scenario, name=f"worker-{scenario.name}", act=act)
+
+
+SCENARIOS: tuple[Scenario, ...] = (
+    *(found for theme in _THEMES for found in _in(theme)),
+    *(_by_a_worker(scenario) for scenario in (*_OF_BOTH_ENGINES, *_in(workers))),
+)
 
 
 def named(part: str) -> list[Scenario]:

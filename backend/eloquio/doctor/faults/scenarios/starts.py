@@ -3,7 +3,7 @@
 import signal
 from pathlib import Path
 
-from eloquio.doctor.faults import stand_in
+from eloquio.doctor.faults import model_files, stand_in
 from eloquio.doctor.faults.scenario import expect, proves
 from eloquio.doctor.faults.serving import studio
 
@@ -100,7 +100,7 @@ async def has_a_program_that_is_none(folder: Path) -> str:
 
 @proves("No error tells where on this machine the person's files lie.")
 async def keeps_paths_to_itself(folder: Path) -> str:
-    path = folder / "home" / "shelf" / "a.gguf"
+    path = model_files.place(folder / "home" / "shelf", "a")
     behaviour = {"says": [f"error: failed to open '{path}' for a reason"], "exits": 1}
     async with studio(folder, {"a": behaviour}) as running:
         reply = (await running.load("a")).require(502).says("for a reason")
