@@ -14,7 +14,7 @@ from eloquio.worker.chunks import ACCEPTED, Chunks, deltas, timings, usage
 from eloquio.worker.failures import NotHere, PromptTooLong, RequestFailed
 from eloquio.worker.generator import Generator, Order, Prompt
 from eloquio.worker.load import Loaded
-from eloquio.worker.reasoning import Harmony, reasoning_form
+from eloquio.worker.reasoning import ReasoningForm, end_of_reasoning, reasoning_form
 from eloquio.worker.sampling import sampling_of
 from eloquio.worker.template import Conversation, prompt_ids, prompt_text, template_of
 from eloquio.worker.tool_calls import call_form
@@ -82,14 +82,11 @@ class Chat:
         adapter = self._adapters.asked(fields.get("use_adapter"))
         written = await asyncio.to_thread(self.written, fields)
         grammar = await asyncio.to_thread(self._grammar, fields)
-        order = replace(self._order(fields, written.prompt, adapter), grammar=grammar)
+        order = self._order(fields, written.prompt, adapter)
         conversation = _conversation(fields)
         form = reasoning_form(written.template, written.text, conversation.continued)
-        if grammar is not None and (isinstance(form, Harmony) or (form and form.is_open)):
-            raise NotHere(
-                "a model that thinks can't be held to a form; send enable_thinking: false",
-                param="response_format",
-            )
+        if grammar is not None:
+            order = replace(order, grammar=self._after_thinking(grammar, form, order))
         calls = call_form(written.template) if conversation.tools else None
         skip_ids = skipped_ids(self._special, form, calls) | order.end_ids
 
@@ -144,6 +141,15 @@ class Chat:
 
             self._grammars = Grammars(self._loaded)
         return self._grammars.asked_by(fields)
+
+    def _after_thinking(self, grammar: "Grammar", form: ReasoningForm, order: Order) -> "Grammar":
+        """What the model thinks keeps to no form."""
+        end = end_of_reasoning(form)
+        if end is None:
+            return grammar
+        from eloquio.worker.grammar import Thinking
+
+        return replace(grammar, thinking=Thinking(end, self._decode, order.end_ids))
 
     def _decode(self, ids: list[int]) -> str:
         text: str = self._loaded.tokenizer.decode(

@@ -1,7 +1,10 @@
 """Answers that are held to a form: a JSON schema, or a grammar as llama.cpp writes them."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -11,6 +14,8 @@ from eloquio.worker.failures import RequestFailed
 from eloquio.worker.load import Loaded
 
 _ANY_OBJECT = {"type": "object"}
+# More than the longest mark of reasoning's end has, even letter by letter.
+_LONGEST_END_TOKENS = 48
 
 
 class Grammars:
@@ -42,26 +47,45 @@ class Grammars:
         return None
 
 
+@dataclass(frozen=True)
+class Thinking:
+    """What the model may write freely before its answer."""
+
+    end: re.Pattern[str]
+    decode: Callable[[list[int]], str]
+    end_ids: frozenset[int]
+    """None of them may come before the answer has."""
+
+
+@dataclass(frozen=True)
 class Grammar:
     """One form, for any number of answers."""
 
-    def __init__(self, compiled: Any, vocabulary_size: int) -> None:
-        self._compiled = compiled
-        self._size = vocabulary_size
+    compiled: Any
+    vocabulary_size: int
+    thinking: Thinking | None = None
+    """None: the answer keeps to the form from its first token on."""
 
     def begin(self) -> "Held":
-        return Held(xgrammar.GrammarMatcher(self._compiled), self._size)
+        matcher = xgrammar.GrammarMatcher(self.compiled)
+        return Held(matcher, self.vocabulary_size, self.thinking)
 
 
 class Held:
     """One answer on its way through the form."""
 
-    def __init__(self, matcher: Any, vocabulary_size: int) -> None:
+    def __init__(self, matcher: Any, vocabulary_size: int, thinking: Thinking | None) -> None:
         self._matcher = matcher
         self._mask = xgrammar.allocate_token_bitmask(1, vocabulary_size)
+        self._thinking = thinking
+        self._last: deque[int] = deque(maxlen=_LONGEST_END_TOKENS)
 
     def allowed(self, scores: torch.Tensor) -> torch.Tensor:
         """The scores with -inf for each token that can't come next."""
+        if self._thinking is not None:
+            open_ended = scores.clone()
+            open_ended[sorted(self._thinking.end_ids)] = -torch.inf
+            return open_ended
         if self._matcher.is_terminated():
             return scores
         self._matcher.fill_next_token_bitmask(self._mask)
@@ -70,7 +94,11 @@ class Held:
         return held.squeeze(0)
 
     def accept(self, token: int) -> None:
-        if not self._matcher.is_terminated():
+        if self._thinking is not None:
+            self._last.append(token)
+            if self._thinking.end.search(self._thinking.decode(list(self._last))):
+                self._thinking = None
+        elif not self._matcher.is_terminated():
             self._matcher.accept_token(token)
 
 

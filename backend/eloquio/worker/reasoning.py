@@ -1,5 +1,6 @@
 """What a model thinks, told apart from what it says."""
 
+import re
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -29,6 +30,7 @@ class Harmony:
 ReasoningForm = Tags | Harmony | None
 """None: the model doesn't reason apart."""
 
+_FINAL_BEGINS = re.compile(r"<\|channel\|>final[^<]*(<\|constrain\|>[^<]*)?<\|message\|>")
 # Those that are particular before those that a template may mention by the way.
 _TAGS = (
     Tags("<|channel>thought", "<channel|>"),  # Gemma 4
@@ -69,6 +71,17 @@ def reasoning_form(template: str, prompt: str, continued: str = "") -> Reasoning
     _, found, inside = end.rpartition(tags.open)
     is_inside = tags.close not in inside if end is continued else not inside.strip()
     return replace(tags, is_open=bool(found) and is_inside)
+
+
+def end_of_reasoning(form: ReasoningForm) -> re.Pattern[str] | None:
+    """What stands between reasoning that has begun and what is said; None where none has begun."""
+    match form:
+        case Harmony():
+            return _FINAL_BEGINS
+        case Tags(is_open=True):
+            return re.compile(re.escape(form.close))
+        case _:
+            return None
 
 
 def is_harmony(template: str) -> bool:
