@@ -1,6 +1,7 @@
 """Runs the web server: takes the port, says when it is there, and ends it all in good time."""
 
 import errno
+import gc
 import socket
 import sys
 import threading
@@ -93,6 +94,9 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        # What there is now stays, and needs no look any more.
+        gc.freeze()
+        gc.enable()
         if self.started:
             self._on_listening()
 

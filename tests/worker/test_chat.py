@@ -113,7 +113,8 @@ async def test_reasoning_has_its_own_field_where_the_prompt_opens_it(smollm2):
     shaped = await completion(
         served, asked(enable_thinking=True, response_format={"type": "json_object"})
     )
-    assert shaped["reasoning_content"] == thought["reasoning_content"]
+    # It may not end before it has answered, so it thinks on.
+    assert shaped["reasoning_content"].startswith(thought["reasoning_content"])
     plain = await completion(served, asked(enable_thinking=False))
     assert "Paris" in plain["content"]
     assert plain["reasoning_content"] == ""
