@@ -2,7 +2,7 @@ import { create } from "zustand";
 import { deleteRun } from "@/api/runs";
 import { type Asked, asBefore, asContinuation, asNewRun, newPlace, type Ways } from "./asking";
 import { newId } from "./new-id";
-import { browserStorage, openShelf, pictureDrafts, type Shelf, storageFault } from "./persistence";
+import { attachedDrafts, browserStorage, openShelf, type Shelf, storageFault } from "./persistence";
 import { announcementOf, type Following, followReply, writeReply } from "./reply";
 import type { Conversation, Reply, RunningReply } from "./tree";
 import * as tree from "./tree";
@@ -256,7 +256,7 @@ export const useChatStore = create<ChatState>((set, get) => {
       controllers.get(id)?.abort();
       forget(id);
       void keepWith((shelf) => shelf.remove(id));
-      pictureDrafts.write(id, []);
+      attachedDrafts.write(id, []);
       // The run of a reply that was just asked for stands nowhere else.
       if (reply?.run) void deleteRun(reply.run.id);
       if (conversation) deleteRuns(conversation, null);

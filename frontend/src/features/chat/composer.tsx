@@ -3,11 +3,11 @@ import { useEffect, useRef, useState } from "react";
 import { IconButton } from "@/ui/icon-button";
 import type { Asked } from "./asking";
 import { AttachButton, AttachSoundButton } from "./attach-button";
+import { attach, forgetTaken, setAttached, takeAttached, useAttached } from "./attached";
 import { useChatStore } from "./chat-store";
 import { isSendKey } from "./keys";
 import { ModelGate } from "./model-gate";
 import { drafts } from "./persistence";
-import { attach, forgetTaken, setPictures, takePictures, usePictures } from "./pictures";
 import { RecordButton } from "./record-button";
 import { apart } from "./sounds";
 import { Sounds } from "./sounds-view";
@@ -46,7 +46,7 @@ export function Composer({ conversationId, asked, isRunning }: Props) {
     setText(written);
     drafts.write(conversationId, written);
   };
-  const { images, sounds } = apart(usePictures(conversationId));
+  const { images, sounds } = apart(useAttached(conversationId));
   const shownNow = useRef(conversationId);
   shownNow.current = conversationId;
   const dictation = useDictation((said) => {
@@ -67,7 +67,7 @@ export function Composer({ conversationId, asked, isRunning }: Props) {
   const submit = async () => {
     if (!canSend || isRunning) return;
     setText("");
-    takePictures(conversationId);
+    takeAttached(conversationId);
     await send({ text, images, sounds }, asked);
     // Until the prompt is kept the draft still holds it; words written since then stay.
     if (conversationId === null || textNow.current === "") drafts.write(conversationId, "");
@@ -92,13 +92,13 @@ export function Composer({ conversationId, asked, isRunning }: Props) {
       <Thumbnails
         images={images}
         onRemove={(index) =>
-          setPictures(conversationId, [...images.toSpliced(index, 1), ...sounds])
+          setAttached(conversationId, [...images.toSpliced(index, 1), ...sounds])
         }
       />
       <Sounds
         sounds={sounds}
         onRemove={(index) =>
-          setPictures(conversationId, [...images, ...sounds.toSpliced(index, 1)])
+          setAttached(conversationId, [...images, ...sounds.toSpliced(index, 1)])
         }
       />
       <div className="flex items-end gap-2">

@@ -123,24 +123,24 @@ export const drafts = {
   },
 };
 
-const pictureStore = createStore("eloquio-drafts", "pictures");
-const pictureKey = (conversationId: string | null) => conversationId ?? "new";
+const attachedStore = createStore("eloquio-drafts", "pictures");
+const attachedKey = (conversationId: string | null) => conversationId ?? "new";
 // A browser that keeps nothing has said so where conversations are kept.
 const unkept = () => undefined;
 
-/** The pictures in the composer that haven't been sent, as data URLs, kept like its text. */
-export const pictureDrafts = {
+/** What is attached in the composer and hasn't been sent, as data URLs, kept like its text. */
+export const attachedDrafts = {
   async read(conversationId: string | null): Promise<string[]> {
     try {
-      return (await get<string[]>(pictureKey(conversationId), pictureStore)) ?? [];
+      return (await get<string[]>(attachedKey(conversationId), attachedStore)) ?? [];
     } catch {
       return [];
     }
   },
-  write(conversationId: string | null, images: string[]): void {
-    const key = pictureKey(conversationId);
+  write(conversationId: string | null, urls: string[]): void {
+    const key = attachedKey(conversationId);
     try {
-      void (images.length ? set(key, images, pictureStore) : del(key, pictureStore)).catch(unkept);
+      void (urls.length ? set(key, urls, attachedStore) : del(key, attachedStore)).catch(unkept);
     } catch {
       // There is no storage at all.
     }

@@ -1,7 +1,7 @@
 import { useEffect } from "react";
 import { toast } from "sonner";
 import { create } from "zustand";
-import { pictureDrafts } from "./persistence";
+import { attachedDrafts } from "./persistence";
 import { isSound, soundOf } from "./sounds";
 
 /** What larger pictures are scaled down to be below; the model itself sees far less. */
@@ -12,36 +12,35 @@ const keyOf = (conversationId: string | null) => conversationId ?? "new";
 const none: string[] = [];
 
 /** Pictures and sounds in each composer; where none are noted, some may have been kept. */
-const useAttached = create<Record<string, string[]>>(() => ({}));
+const useStore = create<Record<string, string[]>>(() => ({}));
 
-const attachedNow = (conversationId: string | null) =>
-  useAttached.getState()[keyOf(conversationId)];
+const attachedNow = (conversationId: string | null) => useStore.getState()[keyOf(conversationId)];
 
-export function usePictures(conversationId: string | null): string[] {
+export function useAttached(conversationId: string | null): string[] {
   useEffect(() => void bringBack(conversationId), [conversationId]);
-  return useAttached((attached) => attached[keyOf(conversationId)] ?? none);
+  return useStore((attached) => attached[keyOf(conversationId)] ?? none);
 }
 
-export function setPictures(conversationId: string | null, images: string[]): void {
-  useAttached.setState({ [keyOf(conversationId)]: images });
-  pictureDrafts.write(conversationId, images);
+export function setAttached(conversationId: string | null, urls: string[]): void {
+  useStore.setState({ [keyOf(conversationId)]: urls });
+  attachedDrafts.write(conversationId, urls);
 }
 
-/** Takes the pictures out of the composer. They are kept still, until `forgetTaken`. */
-export function takePictures(conversationId: string | null): void {
-  useAttached.setState({ [keyOf(conversationId)]: none });
+/** Takes them out of the composer. They are kept still, until `forgetTaken`. */
+export function takeAttached(conversationId: string | null): void {
+  useStore.setState({ [keyOf(conversationId)]: none });
 }
 
 /** What was taken is kept elsewhere; what was attached since then stays. */
 export function forgetTaken(conversationId: string | null): void {
-  pictureDrafts.write(conversationId, attachedNow(conversationId) ?? none);
+  attachedDrafts.write(conversationId, attachedNow(conversationId) ?? none);
 }
 
-/** The pictures that were in the composer when the page was closed. */
+/** What was in the composer when the page was closed. */
 async function bringBack(conversationId: string | null): Promise<void> {
   if (attachedNow(conversationId)) return;
-  const images = await pictureDrafts.read(conversationId);
-  if (!attachedNow(conversationId)) useAttached.setState({ [keyOf(conversationId)]: images });
+  const urls = await attachedDrafts.read(conversationId);
+  if (!attachedNow(conversationId)) useStore.setState({ [keyOf(conversationId)]: urls });
 }
 
 /** Puts files into the composer, after those that are there; says which could not be read. */
@@ -56,7 +55,7 @@ export async function attach(conversationId: string | null, files: Iterable<File
       const url = await dataUrlOf(sound ?? (await withinBounds(file)));
       await bringBack(conversationId);
       const before = attachedNow(conversationId) ?? none;
-      setPictures(conversationId, [...before, url]);
+      setAttached(conversationId, [...before, url]);
     } catch {
       toast.error(`${file.name} could not be read as ${isSound(file) ? "a sound" : "a picture"}.`);
     }

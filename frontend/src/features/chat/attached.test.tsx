@@ -4,10 +4,10 @@ import { beforeEach, expect, test, vi } from "vitest";
 import { aLoadedModel, aModel, anEmptyStatus, anEngine, aStatus, SMOLLM } from "@/test/fixtures";
 import { renderInApp } from "@/test/render";
 import { server } from "@/test/server";
+import { attach, setAttached } from "./attached";
 import { ChatPage } from "./chat-page";
 import { useChatStore } from "./chat-store";
 import { toMarkdown } from "./export";
-import { attach, setPictures } from "./pictures";
 import { answering, delta, done, finish } from "./testing";
 
 const DOT = "data:image/png;base64,ZG90";
@@ -15,7 +15,7 @@ const dot = () => new File(["dot"], "dot.png", { type: "image/png" });
 
 beforeEach(() => {
   useChatStore.setState(useChatStore.getInitialState(), true);
-  setPictures(null, []);
+  setAttached(null, []);
 });
 
 /** Opens the chat with a model that sees pictures, or one that doesn't. */
