@@ -18,11 +18,14 @@ class Gathering:
 
     def __init__(self, transport: asyncio.Transport | None) -> None:
         self._transport = transport
-        self._begun_at = self._waits_since = time.monotonic()
+        self._begun_at: float | None = None
+        self._waits_since = 0.0
 
     async def rest(self) -> None:
         """To be awaited after each block that has been sent."""
         now = time.monotonic()
+        if self._begun_at is None:
+            self._begun_at = now
         seconds = min(LONGEST_SECONDS, (now - self._begun_at) * SHARE)
         if now - self._waits_since < seconds:
             await self._unread(seconds)

@@ -84,10 +84,25 @@ async def test_a_stream_slower_than_a_screen_is_never_held():
 
 async def aged_gathering(connection):
     gathering = Gathering(connection)
+    await gathering.rest()
     await asyncio.sleep(10 * LONGEST_SECONDS)
     await gathering.rest()
     assert connection.rests == 0
     return gathering
+
+
+async def test_a_long_wait_for_the_first_token_makes_no_rest_longer(monkeypatch):
+    rests = []
+
+    async def unread(_, seconds):
+        rests.append(seconds)
+
+    monkeypatch.setattr(Gathering, "_unread", unread)
+    gathering = Gathering(Connection())
+    await asyncio.sleep(10 * LONGEST_SECONDS)
+    for _ in range(3):
+        await gathering.rest()
+    assert [seconds for seconds in rests if seconds > LONGEST_SECONDS / 2] == []
 
 
 async def test_a_fast_stream_is_read_again_after_each_rest():
