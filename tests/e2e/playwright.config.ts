@@ -1,6 +1,8 @@
+import { fileURLToPath } from "node:url";
 import { defineConfig } from "@playwright/test";
 
 const port = process.env.ELOQUIO_E2E_PORT ?? "8652";
+const said = fileURLToPath(new URL("../fixtures/digits_whisper/spoken/42.wav", import.meta.url));
 const baseURL = `http://127.0.0.1:${port}`;
 
 export default defineConfig({
@@ -28,13 +30,18 @@ export default defineConfig({
         "--disable-background-networking",
         "--disable-component-update",
         "--disable-sync",
+        // A microphone that hears a person say "four two", over and over.
+        "--use-fake-device-for-media-stream",
+        "--use-fake-ui-for-media-stream",
+        `--use-file-for-fake-audio-capture=${said}`,
       ],
     },
   },
   webServer: {
     command: `${process.env.ELOQUIO_PYTHON ?? "../../.venv/bin/python"} serve.py ${port}`,
     url: `${baseURL}/health`,
-    timeout: 60_000,
+    // The first time the models for the worker are made.
+    timeout: 300_000,
     stdout: "pipe",
     gracefulShutdown: { signal: "SIGTERM", timeout: 10_000 },
   },

@@ -2,7 +2,8 @@
 
 Usage: serve.py PORT. The built-in model comes from ELOQUIO_TEST_MODEL or the one that the set-up
 keeps in `.venv`; a second, tiny one is written into a model folder, for switching, and one more
-with a projector, for pictures.
+with a projector, for pictures. For the worker there are a model with two adapters, one that hears,
+and a Whisper that knows digits.
 """
 
 import os
@@ -16,9 +17,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
+from fixtures import worker_folders  # noqa: E402
 from fixtures.tiny_engine import write_tiny_model  # noqa: E402
 from fixtures.tiny_vision import write_tiny_projector  # noqa: E402
 
+DIGITS = ROOT / "tests" / "fixtures" / "digits_whisper"
 BUILT_IN = "smollm2-135m-instruct.gguf"
 
 
@@ -54,6 +57,9 @@ def main(port: str) -> int:
         write_tiny_model(test_model(), models / "tiny.gguf")
         write_tiny_model(test_model(), models / "seeing" / "eyes.gguf")
         write_tiny_projector(models / "seeing" / "mmproj-eyes.gguf")
+        worker_folders.put_adapters(models)
+        shutil.copytree(worker_folders.tiny_hearing(), models / "hearing" / "ears")
+        shutil.copytree(DIGITS / "model", models / "hearing" / "digits")
         serve = [sys.executable, "-m", "eloquio", "serve", "--no-browser", "--port", port]
         server = subprocess.Popen(
             [*serve, "--home", str(home), "--model-dir", str(models)], env=environment(home)
