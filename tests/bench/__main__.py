@@ -52,7 +52,12 @@ def main() -> None:
                 print(figure.line(), flush=True)
                 found.append(figure)
     if options.write:
-        command = shlex.join(["scripts/bench", *sys.argv[1:]])
+        # Where a Python lies is of no use to who reads it elsewhere.
+        told = [
+            "PYTHON" if argument == str(options.serve_python) else argument
+            for argument in sys.argv[1:]
+        ]
+        command = shlex.join(["scripts/bench", *told])
         name = "figures of the worker" if options.worker else "figures"
         figures.write(DOCUMENT, name, figures.block(found, command))
 
