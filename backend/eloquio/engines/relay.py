@@ -46,7 +46,7 @@ async def stream(
             if reply.content_type != "text/event-stream":
                 raise EngineFault("The engine didn't stream its answer.")
             gathering = Gathering(reply.connection and reply.connection.transport)
-            async for chunk in reply.content.iter_any():
+            while chunk := await _read(reply.content):
                 block = blocks.feed(chunk)
                 if block:
                     yield block
@@ -59,6 +59,15 @@ async def stream(
     except aiohttp.ClientError as failure:
         raise await engine.cause_of_loss(client) from failure
     raise await engine.cause_of_loss(client)
+
+
+async def _read(content: aiohttp.StreamReader) -> bytes:
+    """What has come, or b"" at the end."""
+    try:
+        return await content.readany()
+    except RuntimeError as failure:
+        # So aiohttp tells of a connection that was lost while nobody waited for it.
+        raise aiohttp.ServerDisconnectedError from failure
 
 
 async def ask(

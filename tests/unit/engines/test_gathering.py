@@ -5,10 +5,12 @@ import pytest
 
 from eloquio.engines.gathering import LONGEST_SECONDS, Gathering
 from eloquio.engines.relay import stream
+from eloquio.errors import EngineCrashed
 
 pytestmark = pytest.mark.anyio
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n"
+CHUNKED = HEAD.removesuffix(b"\r\n") + b"transfer-encoding: chunked\r\n\r\n"
 DONE = b"data: [DONE]\n\n"
 
 
@@ -33,6 +35,12 @@ class Connection:
     def resume_reading(self):
         assert not self.is_closed
         self.is_read = True
+
+
+@pytest.fixture(scope="module")
+def anyio_backend():
+    """The loop that the server runs on, whose transports are its own."""
+    return "asyncio", {"use_uvloop": True}
 
 
 @pytest.fixture
@@ -71,6 +79,39 @@ async def test_a_fast_stream_comes_whole_in_fewer_blocks_and_its_first_token_at_
     assert blocks[0] == event(0)
     assert b"".join(blocks) == b"".join(event(number) for number in range(1_000))
     assert len(blocks) < 500
+
+
+async def test_an_engine_that_dies_during_a_rest_is_told_as_one_that_died(
+    tmp_path, session, monkeypatch
+):
+    is_resting, has_died = asyncio.Event(), asyncio.Event()
+
+    async def say(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        # In chunks, as llama-server sends it, and whole ones.
+        said = event(0)
+        writer.write(CHUNKED + b"%x\r\n%b\r\n" % (len(said), said))
+        await is_resting.wait()
+        writer.transport.abort()
+        has_died.set()
+
+    async def rest(gathering):
+        is_resting.set()
+        await has_died.wait()
+        # Until the end of the connection has arrived here, too.
+        while not gathering._transport.is_closing():
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)
+
+    class Engine:
+        async def cause_of_loss(self, _):
+            return EngineCrashed("It died.")
+
+    monkeypatch.setattr(Gathering, "rest", rest)
+    async with await asyncio.start_unix_server(say, tmp_path / "engine"):
+        with pytest.raises(EngineCrashed):
+            async for _ in stream(Engine(), session, "/v1/chat/completions", b"{}"):
+                pass
 
 
 async def test_a_stream_slower_than_a_screen_is_never_held():
