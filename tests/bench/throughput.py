@@ -5,7 +5,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,22 +20,13 @@ from fixtures.running import RunningServer
 
 TOKENS = 400
 FIRST_TOKENS = 60
-SHORT_REQUESTS = 40
 
 
 @dataclass(frozen=True)
 class Throughput:
-    """CPU is that of the process between the client and the engine."""
-
     chunks_per_second: float
-    cpu_seconds: float
-    chunks: int
-    streams: int
-
-    def microseconds_per_chunk(self, request_seconds: float) -> float:
-        """Beside what each request costs by itself, however short its answer."""
-        of_chunks = self.cpu_seconds - self.streams * request_seconds
-        return max(0.0, of_chunks) / self.chunks * 1e6
+    cpu_microseconds_per_chunk: float
+    """Of the process between the client and the engine."""
 
 
 async def measure(server: RunningServer, rounds: int, streams: int) -> list[Figure]:
@@ -51,19 +42,13 @@ async def measure(server: RunningServer, rounds: int, streams: int) -> list[Figu
         ways = (direct, bare, through)
         for way in ways:
             await _throughput(way, streams)
-        requests = [await _request_cpu_seconds(way) for way in ways[1:]]
         together = [[await _throughput(way, streams) for way in ways] for _ in range(rounds)]
         alone = [[await _throughput(way, 1) for way in ways] for _ in range(rounds)]
         firsts = [
             (await _first_token_seconds(direct), await _first_token_seconds(through))
             for _ in range(FIRST_TOKENS)
         ]
-    return [
-        *_told(together, streams, requests),
-        *_told(alone, 1, requests),
-        *_told_requests(requests),
-        *_told_firsts(firsts),
-    ]
+    return [*_told(together, streams), *_told(alone, 1), *_told_firsts(firsts)]
 
 
 @asynccontextmanager
@@ -100,15 +85,7 @@ async def _throughput(way: Way, streams: int) -> Throughput:
     counts = await asyncio.gather(*(_count_chunks(way, TOKENS) for _ in range(streams)))
     seconds, cpu_seconds = time.perf_counter() - started, way.cpu_seconds() - before
     chunks = sum(counts)
-    return Throughput(chunks / seconds, cpu_seconds, chunks, streams)
-
-
-async def _request_cpu_seconds(way: Way) -> float:
-    """Of one for a single token, one after the other."""
-    before = way.cpu_seconds()
-    for _ in range(SHORT_REQUESTS):
-        await _count_chunks(way, 1)
-    return (way.cpu_seconds() - before) / SHORT_REQUESTS
+    return Throughput(chunks / seconds, cpu_seconds / chunks * 1e6)
 
 
 async def _count_chunks(way: Way, tokens: int) -> int:
@@ -126,9 +103,7 @@ async def _first_token_seconds(way: Way) -> float:
     return first
 
 
-def _told(
-    rounds: list[list[Throughput]], streams: int, requests: Sequence[float]
-) -> Iterator[Figure]:
+def _told(rounds: list[list[Throughput]], streams: int) -> Iterator[Figure]:
     direct, bare, through = zip(*rounds, strict=True)
     name = f"{streams} streams" if streams > 1 else "1 stream"
     for way, figures in (("direct", direct), ("bare forwarder", bare), ("Eloquio", through)):
@@ -141,17 +116,10 @@ def _told(
         )
         wanted = 0.97 if way == "Eloquio" and streams > 1 else None
         yield Figure(f"{name}, {way} / direct", ratio, digits=3, at_least=wanted)
-    for way, figures, request in zip(
-        ("bare forwarder", "Eloquio"), (bare, through), requests, strict=True
-    ):
-        cost = statistics.median(figure.microseconds_per_chunk(request) for figure in figures)
+    for way, figures in (("bare forwarder", bare), ("Eloquio", through)):
+        cost = statistics.median(figure.cpu_microseconds_per_chunk for figure in figures)
         wanted = 40 if way == "Eloquio" else None
         yield Figure(f"{name}, CPU per chunk, {way}", cost, "µs", 1, at_most=wanted)
-
-
-def _told_requests(requests: Sequence[float]) -> Iterator[Figure]:
-    for way, seconds in zip(("bare forwarder", "Eloquio"), requests, strict=True):
-        yield Figure(f"CPU per request, {way}", seconds * 1e3, "ms", 2)
 
 
 def _told_firsts(firsts: list[tuple[float, float]]) -> Iterator[Figure]:
