@@ -1,3 +1,4 @@
+import { fileURLToPath } from "node:url";
 import { AxeBuilder } from "@axe-core/playwright";
 import { expect, type Page } from "@playwright/test";
 import {
@@ -12,7 +13,7 @@ import {
 } from "./studio";
 
 const BANANA = "org/says_banana";
-const SPOKEN = "../fixtures/digits_whisper/spoken";
+const SPOKEN = fileURLToPath(new URL("../fixtures/digits_whisper/spoken", import.meta.url));
 const CAPITAL = "What is the capital of France?";
 const PARIS = /The capital of France is Paris/;
 const BANANAS = "Banana! Banana!";
@@ -32,9 +33,9 @@ async function expectAccessible(page: Page): Promise<void> {
   );
 }
 
-async function record(page: Page, seconds: string): Promise<void> {
+async function record(page: Page, atLeast: RegExp): Promise<void> {
   await page.getByRole("button", { name: "Record" }).click();
-  await expect(page.getByRole("timer", { name: "Recorded" })).toHaveText(seconds);
+  await expect(page.getByRole("timer", { name: "Recorded" })).toHaveText(atLeast);
   await page.getByRole("button", { name: "Use the recording" }).click();
 }
 
@@ -99,7 +100,7 @@ test("a model that hears is sent a file and a recording, and both are there afte
   await setSampling(page, "Max tokens", "5");
   await page.getByLabel("Sounds", { exact: true }).setInputFiles(`${SPOKEN}/007.flac`);
   await expect(sounds(page).getByRole("listitem")).toHaveCount(1);
-  await record(page, "0:01");
+  await record(page, /0:0[1-9]/);
   await expect(sounds(page).getByRole("listitem")).toHaveCount(2);
   await page.screenshot({ path: "test-results/worker/sounds.png" });
   await expectAccessible(page);
@@ -133,7 +134,7 @@ test("a Whisper beside the model that answers writes down what is dictated", asy
   await loadBuiltIn(request);
   await openChat(page);
   await composer(page).fill("Add");
-  await record(page, "0:02");
+  await record(page, /0:0[2-9]/);
   await expect(composer(page)).toHaveValue(/^Add .*four two/);
   await page.screenshot({ path: "test-results/worker/dictated.png" });
   await request.post("/v1/unload", { data: { model_path: "hearing/digits" } });
